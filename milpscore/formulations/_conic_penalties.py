@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import cvxpy as cp
 import numpy as np
@@ -17,9 +17,10 @@ from milpscore.core.program import Program
 from milpscore.core.statement import LAM
 from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import ConicData, conic_builder
-from milpscore.formulations._fused_lasso import neighbours, whole_points
+from milpscore.formulations._fused_lasso import neighbours, weights_from_rows, whole_points
 from milpscore.formulations._hinge import facets_hinge
 from milpscore.formulations.building import refuse_if_too_large
+from milpscore.formulations.policy import POLICY
 from milpscore.losses import Hinge
 from milpscore.penalties import (
     EYE,
@@ -32,26 +33,22 @@ from milpscore.penalties import (
     WeightedL1,
     WeightedL2,
     WeightedTV,
-    data_driven_weights,
 )
 
-MAX_RAMPS = 200_000
-"""Kinks times columns, beyond which a program of Facets takes minutes and gigabytes."""
-
-FIRST_LEVELS = 4
-"""Kinks stated at first; more where an answer lies beyond them."""
+Weighted = TypeVar("Weighted", WeightedL1, WeightedL2, OWL)
 
 # Every cone keeps its numbers in Parameters, each already multiplied by lam: a product of two
 # Parameters would be compiled anew at every change.
 
 
-def _one_per_column(weights: FloatArray, data: ConicData) -> None:
-    """Refuse weights that are not one for each design column."""
-    if len(weights) != len(data.columns):
+def _per_column(penalty: Weighted, data: ConicData) -> Weighted:
+    """Return the penalty; OptionError unless it has one weight per design column."""
+    if len(penalty.weights) != len(data.columns):
         raise OptionError(
-            f"weights has {len(weights)} entries for {len(data.columns)} design columns: give "
-            "one per column, in their order"
+            f"weights has {len(penalty.weights)} entries for {len(data.columns)} design columns: "
+            "give one per column, in their order"
         )
+    return penalty
 
 
 # ------------------------------------------------------------------ sums over the coefficients
@@ -113,9 +110,7 @@ def weighted_l1(data: ConicData, *, weights: Any, lam: float = LAM) -> WeightedL
     -----
     Reference: Wang, Oh, Wang & Wiens, "Learning credible models" (2018), Table 1 (weighted LASSO).
     """
-    penalty = WeightedL1(lam, weights=weights)
-    _one_per_column(penalty.weights, data)
-    return penalty
+    return _per_column(WeightedL1(lam, weights=weights), data)
 
 
 def _weighted_l2_cone(w: Any, penalty: WeightedL2) -> Cone:
@@ -142,9 +137,7 @@ def weighted_l2(data: ConicData, *, weights: Any, lam: float = LAM) -> WeightedL
     -----
     Reference: Wang, Oh, Wang & Wiens, "Learning credible models" (2018), Table 1 (weighted ridge).
     """
-    penalty = WeightedL2(lam, weights=weights)
-    _one_per_column(penalty.weights, data)
-    return penalty
+    return _per_column(WeightedL2(lam, weights=weights), data)
 
 
 def _naive_credibility_cone(w: Any, penalty: NaiveCredibility) -> Cone:
@@ -288,8 +281,7 @@ def owl(data: ConicData, *, weights: Any, lam: float = LAM) -> OWL:
     & Nowak, "Sparse estimation with strongly correlated variables using ordered weighted l1
     regularization" (2014).
     """
-    penalty = OWL(lam, weights=weights)
-    _one_per_column(penalty.weights, data)
+    penalty = _per_column(OWL(lam, weights=weights), data)
     p, drops = len(data.columns), int(np.count_nonzero(_drops(penalty.weights)))
     refuse_if_too_large("owl", len(data.merged.y), p, further=3 * p * drops)
     return penalty
@@ -299,7 +291,7 @@ def owl(data: ConicData, *, weights: Any, lam: float = LAM) -> OWL:
 
 
 def _slope(lam: float, gamma: float) -> float:
-    """lam / gamma, the first slope of Facets."""
+    """Return lam / gamma, the first slope of Facets; OptionError if it is not finite."""
     slope = lam / gamma
     if not np.isfinite(slope):
         raise OptionError(f"lam / gamma = {lam!r} / {gamma!r} is beyond floating point")
@@ -310,8 +302,6 @@ def _ramps(w: Any, gamma: Any, levels: int) -> tuple[Any, list[Any]]:
     """The ramps s_ij, i = 0, ..., levels - 1, shape (levels, p), and their rows."""
     p = w.shape[0]
     size = cp.Variable(p, name="size")
-    if levels == 1:
-        return cp.reshape(size, (1, p), order="C"), [cp.abs(w) <= size]
     ramp = cp.Variable((levels - 1, p), nonneg=True, name="ramp")
     steps = np.arange(1.0, levels)[:, None] @ np.ones((1, p))
     above = np.ones((levels - 1, 1)) @ cp.reshape(size, (1, p), order="C")
@@ -322,27 +312,26 @@ def _ramps(w: Any, gamma: Any, levels: int) -> tuple[Any, list[Any]]:
 
 
 def _levels_for(w: FloatArray, gamma: float, levels: int) -> int:
-    """The levels that coefficients w of shape (p,) need; 0 where there are enough."""
+    """Return the levels that coefficients w, shape (p,), need; 0 if there are enough."""
     reach = float(np.abs(w).max(initial=0.0)) / gamma
     if reach <= levels * (1 + 1e-9):
         return 0
     wanted = max(2 * levels, int(min(np.ceil(reach), 1e9)) + 1)
-    if wanted * len(w) > MAX_RAMPS:
+    if wanted * len(w) > POLICY.max_ramps:
         raise SizeError(
             f"coefficients reach {reach:.3g} units of gamma = {gamma:g}: {wanted} kinks for each "
-            f"of {len(w)} columns are more than the {MAX_RAMPS:.0e} ramps a cone program can "
-            "hold here; raise gamma or lam, scale the columns, or use solver='proximal'"
+            f"of {len(w)} columns are more than the {POLICY.max_ramps:.0e} ramps a cone program "
+            "can hold here; raise gamma or lam, scale the columns, or use solver='proximal'"
         )
     return wanted
 
 
-def _growing(levels: int, of: Any) -> dict[str, Any]:
-    """Lets a cone of some levels grow: ``of(more levels)`` is the larger one."""
+def _growing(levels: int, cone_of: Callable[[int], Cone]) -> dict[str, Any]:
+    """Return the fields of a cone that may grow: ``cone_of(levels)`` states a larger one."""
 
     def outgrown(w: FloatArray, penalty: Any) -> Cone | None:
         wanted = _levels_for(w, penalty.gamma, levels)
-        larger: Cone | None = of(wanted) if wanted else None
-        return larger
+        return cone_of(wanted) if wanted else None
 
     return {"outgrown": outgrown, "growth": f"the grid was extended to {levels} units of gamma"}
 
@@ -360,7 +349,7 @@ def _facets_cone(w: Any, penalty: Facets) -> Cone:
             **_growing(levels, cone),
         )
 
-    return cone(FIRST_LEVELS)
+    return cone(POLICY.first_levels)
 
 
 def _integer_facets(program: ConicProgram) -> Program:
@@ -425,7 +414,7 @@ def _strongly_convex_cone(w: Any, penalty: StronglyConvexFacets) -> Cone:
             **_growing(levels, cone),
         )
 
-    return cone(FIRST_LEVELS)
+    return cone(POLICY.first_levels)
 
 
 @conic_builder(_strongly_convex_cone)
@@ -540,8 +529,8 @@ def _binarsity_cone(w: Any, penalty: Binarsity) -> Cone:
     slopes = cp.Parameter(len(right), nonneg=True, name="lam_jumps")
 
     def jumps(tv: Binarsity) -> FloatArray:
-        given = 1.0 if tv.weights is None else tv.weights[right]
-        return np.asarray(tv.lam * given * np.ones(len(right)))
+        weights = 1.0 if tv.weights is None else tv.weights[right]
+        return np.asarray(tv.lam * weights * np.ones(len(right)))
 
     rows = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     columns = [column for block in blocks for column in block]
@@ -606,18 +595,17 @@ def binarsity(
     erratum: the slide's data-driven weights delete k columns where it should be k - 1. The whole
     points are those of Sokolovska, Chevaleyre & Zucker, fused-lasso scores, eqs. 1-5.
     """
-    given = data.blocks if blocks is None else Binarsity(0.0, blocks=blocks).blocks
-    if sum(map(len, given)) != len(data.columns):
+    bins = data.blocks if blocks is None else Binarsity(0.0, blocks=blocks).blocks
+    if sum(map(len, bins)) != len(data.columns):
         raise FormulationError(
             "binarsity needs every feature as ordered one-hot bins: bin the data first "
             "(milpscore.data.Binner, or --bins N / --thresholds FILE on the command line), or give "
             "blocks that hold every column of the table"
         )
-    if len(given) == len(data.columns):
+    if len(bins) == len(data.columns):
         raise FormulationError(
             "every feature has a single bin, which binarsity holds at 0: bin the data finer"
         )
     if isinstance(weights, str) and weights == "data":
-        in_bins = data.rows.weight @ data.rows.X
-        weights = data_driven_weights([in_bins[list(block)] for block in given], given)
-    return Binarsity(lam, blocks=given, weights=weights)
+        weights = weights_from_rows(data.rows.X, data.rows.weight, bins)
+    return Binarsity(lam, blocks=bins, weights=weights)

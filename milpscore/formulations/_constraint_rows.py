@@ -23,28 +23,27 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.statement import RULES, Statement
-from milpscore.formulations.building import INTEGRALITY_TOLERANCE, Ranges
+from milpscore.formulations.building import Ranges
 from milpscore.formulations.card_model import PointVariables, linear
+from milpscore.formulations.policy import POLICY
 
 Group = tuple[int, ...]
-
-_LARGE_COST = 1e4
 
 
 def add_constraints(
     m: Any, statement: Statement, points: PointVariables, wrong: Sequence[Any] | None = None
 ) -> None:
-    """The rows of every constraint, each under its key in the block ``m.rules``."""
+    """Add the rows of every constraint under its key in the block ``m.rules``."""
     if not statement.constraints:
         return
     m.add_component(RULES, pyo.Block())
     rows = _Rows(m, statement, points, wrong)
     for number, bound in enumerate(statement.constraints):
         assert isinstance(bound, AppliedConstraint)
-        own = pyo.ConstraintList()
-        rows.block.add_component(bound.key, own)
+        listed = pyo.ConstraintList()
+        rows.block.add_component(bound.key, listed)
         for at, part in enumerate(bound.parts):
-            rows.add(own, part, (number, at))
+            rows.add(listed, part, (number, at))
 
 
 class _Rows:
@@ -101,7 +100,7 @@ class _Rows:
             rows.add(total <= part.upper)
 
     def _flag(self, group: Group, from_above: bool, from_below: bool) -> Any:
-        """A binary that is 1 where points on the group make it (above), and only there (below)."""
+        """Return a binary that is 1 if the group has points (above), and only then (below)."""
         counted = self.m.component("alpha") is not None and len(group) == 1
         flag = self.m.alpha[group[0]] if counted else self.block.used[_index(group)]
         if from_above and not counted and ("above", group) not in self.linked:
@@ -119,23 +118,23 @@ class _Rows:
         return flag
 
     def _signs(self, j: int) -> list[Any]:
-        """Binaries of which one may be 1, and only where w_j has points: w_j alone may be free."""
+        """Return binaries for the signs of w_j: at most one is 1, and only if w_j has points."""
         low, high = self._range(j)
-        found = []
+        signs = []
         if high >= 1:
-            found.append(self.block.positive[j])
+            signs.append(self.block.positive[j])
         if low <= -1:
-            found.append(self.block.negative[j])
-        if not found or ("signs", (j,)) in self.linked:
-            return found
+            signs.append(self.block.negative[j])
+        if not signs or ("signs", (j,)) in self.linked:
+            return signs
         self.linked.add(("signs", (j,)))
         if high >= 1:
             self.block.links.add(self.w[j] - (1 - low) * self.block.positive[j] >= low)
         if low <= -1:
             self.block.links.add(self.w[j] + (1 + high) * self.block.negative[j] <= high)
         most = 1 if self.m.component("alpha") is None else self.m.alpha[j]
-        self.block.links.add(sum(found) - most <= 0)
-        return found
+        self.block.links.add(sum(signs) - most <= 0)
+        return signs
 
     def _range(self, j: int) -> tuple[int, int]:
         return int(self.statement.coef_min[j]), int(self.statement.coef_max[j])
@@ -143,13 +142,13 @@ class _Rows:
     def _wrong(self, rows: Any, part: Wrong) -> None:
         cost = self.statement.design.merged.sums(part.cost)
         counted = np.flatnonzero(cost > 0)
-        unit = max(1.0, float(cost.max(initial=0.0)) / _LARGE_COST)
+        unit = max(1.0, float(cost.max(initial=0.0)) / POLICY.large_cost)
         flags = self._flags(counted.tolist())
         if flags:
             rows.add(linear(flags, cost[counted] / unit) <= part.limit / unit)
 
     def _flags(self, wanted: list[int]) -> list[Any]:
-        """The binaries of merged rows: 1 wherever the card errs."""
+        """Return the binaries of merged rows, 1 where the card errs."""
         if self.wrong is not None:
             return [self.wrong[i] for i in wanted]
         new = [i for i in wanted if ("wrong", (i,)) not in self.linked]
@@ -193,14 +192,13 @@ class _Rows:
             rows.add(side * sum(sums) <= side * end * unit)
 
     def _size(self, columns: Group) -> float:
-        """The most points some columns can have together."""
-        own = list(columns)
-        sizes = np.maximum(np.abs(self.statement.coef_min), np.abs(self.statement.coef_max))
-        return float(sizes[own].sum())
+        """Return the most points that some columns can have together."""
+        reach = Ranges.of(self.statement).reach
+        return float(sum(reach[j] for j in columns))
 
 
 def _unit(part: Totals) -> float:
-    """What values are counted in; the rows hold them in the data's own size."""
+    """Return the unit of a part's values; the rows of a model hold them in the data's own size."""
     return 1.0 if part.unit is None else float(part.unit)
 
 
@@ -210,7 +208,7 @@ def _index(group: Group) -> Any:
 
 
 def _least_distance(statement: Statement) -> float:
-    """How far w.x + b stays below 0 where it is below: the grid of totals and intercepts."""
+    """Return how far w.x + b stays below 0 if it is below: by the grid of totals and intercepts."""
     rule, step = statement.intercept, statement.design.step
     if rule.step is None and statement.scales is None:
         raise FormulationError(
@@ -230,37 +228,27 @@ def _least_distance(statement: Statement) -> float:
     return math.gcd(*counts) / denominator
 
 
-def _reach(statement: Statement, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The least and largest total of rows X (m, p)."""
-    return Ranges(statement.coef_min, statement.coef_max, {}, statement.max_terms).totals(X)
-
-
 def cut_range(statement: Statement) -> tuple[float, float]:
-    """The ends of the model's b, by which errors are counted.
-
-    Where the scale is free it only cuts the totals: one below or beyond all of them is enough,
-    however far the intercept may go.
-    """
+    """Return the ends of the model's b, by which errors are counted."""
     rule, step = statement.intercept, statement.design.step
     low, high = float(rule.lower), float(rule.upper)
     if statement.scales is None or rule.step is not None or step is None:
         return low, high
-    least, most = _reach(statement, statement.design.merged.X)
+    # at a free scale b only cuts the totals: one cut below or beyond all of them is enough
+    least, most = Ranges.of(statement).totals(statement.design.merged.X)
     first, last = -float(most.max(initial=0.0)), -float(least.min(initial=0.0))
     # both ends moved: all intercepts may lie on one side of every cut
     return min(max(low, first), last) - float(step), max(min(high, last), first)
 
 
 def counting(statement: Statement, X: FloatArray, y: IntArray) -> tuple[FloatArray, float]:
-    """The big-M of rows X (m, p) whose errors are counted, and the step between scores.
-
-    FormulationError where there is no such step, or a solver's tolerance could excuse a row.
-    """
+    """Return the big-M of rows X (m, p) whose errors are counted, and the step between scores."""
     delta = _least_distance(statement)
-    least, most = _reach(statement, X)
+    least, most = Ranges.of(statement).totals(X)
     low, high = cut_range(statement)
     big_m = np.where(y > 0, -(least + low), most + high + delta)
-    if big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE >= delta / 2:
+    # a solver's tolerance must not excuse a row
+    if big_m.max(initial=0.0) * POLICY.integrality_tolerance >= delta / 2:
         raise FormulationError(
             f"big_m {big_m.max():.3g} times the integrality tolerance reaches half of the step "
             f"{delta:g} between totals, so errors cannot be counted: bin the columns, or narrow "
@@ -270,7 +258,7 @@ def counting(statement: Statement, X: FloatArray, y: IntArray) -> tuple[FloatArr
 
 
 def fill_constraints(m: Any, statement: Statement, card: Card) -> None:
-    """Every variable of the constraints as the card implies it."""
+    """Set every variable of the constraints to what the card implies."""
     b, w = m.component(RULES), card.coefficients
     for index, flag in b.used.items():
         group = index if isinstance(index, tuple) else (index,)

@@ -15,25 +15,24 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError, listing
 from milpscore.core.program import Program
 from milpscore.core.statement import LAM, Statement
-from milpscore.formulations._hinge import hinge_intercept
+from milpscore.formulations._hinge import hinge_statement
 from milpscore.formulations.building import (
     DATA,
     LEAST,
-    MAX_COEFFICIENT,
     MOST,
     Constraints,
     IntegerKind,
     PerColumn,
     Ranges,
+    Totals,
     allowed,
-    applied,
     as_design,
     builder,
     check_non_negative,
     check_positive,
     later,
-    refuse_if_too_large,
 )
+from milpscore.formulations.policy import POLICY
 from milpscore.losses import Hinge
 from milpscore.penalties import data_driven_weights
 from milpscore.penalties.points import BlockTV
@@ -105,25 +104,16 @@ def fused_lasso(
     if reference not in ("first", "lowest"):
         raise FormulationError(f"reference must be 'first' or 'lowest', got {reference!r}")
     ranges = _point_ranges(design, coef_min, coef_max, reference, features)
-    rows = design.merged
-    refuse_if_too_large("fused_lasso", len(rows.y), design.shape[1])
-    totals = ranges.totals(rows.X)
-    statement = Statement(
-        formulation="fused_lasso",
-        design=design,
-        loss=Hinge(margin),
-        penalties=(BlockTV(lam, design.blocks, _jump_weights(design, weights)),),
-        intercept=hinge_intercept(intercept, intercept_bounds, totals, margin),
-        constraints=applied(constraints, design),
-        **vars(ranges),
-    )
-    program = later(statement, lambda: _program(statement, totals))
-    if reference == "lowest":
-        program.simplify = _lower_blocks
-    return program
+    jumps = BlockTV(lam, design.blocks, _jump_weights(design, weights))
+    statement, totals = hinge_statement(
+        "fused_lasso", design, Hinge(margin), (jumps,), ranges,
+        intercept, intercept_bounds, constraints,
+    )  # fmt: skip
+    simplify: dict[str, Any] = {"simplify": _lower_blocks} if reference == "lowest" else {}
+    return later(statement, lambda: _program(statement, totals), **simplify)
 
 
-def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Program:
+def _program(statement: Statement, totals: Totals) -> Program:
     """The algebra over the merged rows; jumps are indexed by the left bin of each pair."""
     import pyomo.environ as pyo
 
@@ -184,7 +174,7 @@ def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str,
 
 
 def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
-    """Raw feature -> its ordered bins."""
+    """Return the ordered bins of each raw feature; FormulationError if some column is in none."""
     inside = {j for block in design.blocks for j in block}
     if loose := [name for j, name in enumerate(design.names) if j not in inside]:
         raise FormulationError(
@@ -196,28 +186,32 @@ def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
 
 
 def _jump_weights(design: Design, weights: Any) -> FloatArray | None:
-    """The weight of the jump into every column, shape (p,); None where all are 1."""
+    """Return the weight of the jump into every column, shape (p,); None if all are 1."""
     if weights is None:
         return None
     if isinstance(weights, str) and weights == "data":
-        in_bins = design.merged.weight @ design.merged.X
-        counts = [in_bins[list(block)] for block in design.blocks]
-        return data_driven_weights(counts, design.blocks)
+        return weights_from_rows(design.merged.X, design.merged.weight, design.blocks)
     try:
-        given: FloatArray = np.array(weights, dtype=np.float64)
+        into: FloatArray = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise FormulationError(f"weights must be numbers or 'data', got {weights!r}") from error
-    if given.shape != (design.shape[1],):
+    if into.shape != (design.shape[1],):
         raise FormulationError(
             f"weights needs one number per column ({design.shape[1]}) or 'data', got shape "
-            f"{given.shape}"
+            f"{into.shape}"
         )
-    for j in np.flatnonzero(~(np.isfinite(given) & (given >= 0)))[:1]:
+    for j in np.flatnonzero(~(np.isfinite(into) & (into >= 0)))[:1]:
         raise FormulationError(
-            f"{design.names[j]}: the weight {given[j]} must be a finite number >= 0"
+            f"{design.names[j]}: the weight {into[j]} must be a finite number >= 0"
         )
-    given.setflags(write=False)
-    return given
+    into.setflags(write=False)
+    return into
+
+
+def weights_from_rows(X: FloatArray, weight: FloatArray, blocks: Blocks) -> FloatArray:
+    """Return the data-driven weight of the jump into every column from the weighted rows."""
+    in_bins = weight @ X
+    return data_driven_weights([in_bins[list(block)] for block in blocks], blocks)
 
 
 def _point_ranges(
@@ -227,7 +221,7 @@ def _point_ranges(
     reference: str,
     features: Sequence[str] | None,
 ) -> Ranges:
-    """The range of every bin's points; the reference bin and unused features are fixed at 0."""
+    """Return the range of every bin's points; 0 for reference bins and unused features."""
     blocks = _block_features(design)
     ranges = allowed(design, coef_min, coef_max)
     lower, upper = ranges.coef_min, ranges.coef_max
@@ -254,7 +248,7 @@ def _point_ranges(
 
 
 def _lower_blocks(statement: Statement, card: Card) -> Card:
-    """The same answers with the lowest bin of each block at 0 points."""
+    """Return the card of the same answers with the lowest bin of each block at 0 points."""
     w = card.coefficients.copy()
     shift = 0
     for block in statement.design.blocks:
@@ -269,27 +263,22 @@ def _lower_blocks(statement: Statement, card: Card) -> Card:
 
 
 def neighbours(blocks: Blocks) -> tuple[IntArray, IntArray]:
-    """Every column that has a next one in its block, and that next one."""
+    """Return the columns that have a next one in their block, and those next ones."""
     pairs = [pair for block in blocks for pair in pairwise(block)]
     positions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return positions[:, 0], positions[:, 1]
 
 
 def whole_points(program: ConicProgram, blocks: Blocks, into: FloatArray) -> Program:
-    """The fused lasso over whole points that a program of weighted jumps relaxes.
-
-    A constant moves freely between a block and the intercept: the first bin of every block is 0.
-    The ranges follow from the empty card. A better card's jumps cost less than it loses, so the
-    points of a bin are at most that loss over lam and the least weight of a jump on the way there;
-    bins that hold no row, up to the end of their block, repeat the points before them.
-    """
+    """State the fused lasso over whole points that a program of weighted jumps relaxes."""
     statement = program.statement
     assert isinstance(statement.design, Design)
     assert isinstance(statement.loss, Hinge)
     _require_shifts(program, blocks)
     lam, margin = float(statement.arguments["lam"]), statement.loss.margin
     reaches = _reaches(program, blocks, lam * into)
-    made = fused_lasso(
+    # a constant moves freely between a block and the intercept: the first bin of every block is 0
+    integer = fused_lasso(
         statement.design,
         lam=lam,
         weights=into,
@@ -298,11 +287,11 @@ def whole_points(program: ConicProgram, blocks: Blocks, into: FloatArray) -> Pro
         coef_max=reaches.tolist(),
         intercept="real",
     )
-    return replace(made, least={"lam": lam})
+    return replace(integer, least={"lam": lam})
 
 
 def _require_shifts(program: ConicProgram, blocks: Blocks) -> None:
-    """Refuse where a constant cannot move between a block and the intercept."""
+    """Refuse a program in which a constant cannot move between a block and the intercept."""
     if not program.statement.intercept:
         raise NotApplicableError(
             f"{program.formulation} with the intercept fixed at 0 is not a fused lasso, whose "
@@ -318,7 +307,10 @@ def _require_shifts(program: ConicProgram, blocks: Blocks) -> None:
 
 
 def _reaches(program: ConicProgram, blocks: Blocks, costs: FloatArray) -> IntArray:
-    """The most points, up or down, that every column can be worth, shape (p,)."""
+    """Return the most points, up or down, that every column can be worth, shape (p,)."""
+    # The ranges follow from the empty card. A better card's jumps cost less than that one loses, so
+    # the points of a bin are at most that loss over lam and the least weight of a jump on the way
+    # there; bins that hold no row, up to the end of their block, repeat the points before them.
     statement = program.statement
     margin = statement.loss.margin  # type: ignore[attr-defined]
     nothing = np.zeros(len(statement.columns))
@@ -337,7 +329,7 @@ def _reaches(program: ConicProgram, blocks: Blocks, costs: FloatArray) -> IntArr
                 "coef_max"
             )
         reach = lost / least * (1 + 1e-9)
-        if reach.max() > MAX_COEFFICIENT:
+        if reach.max() > POLICY.max_coefficient:
             raise FormulationError(
                 f"jumps are so cheap that points reach {reach.max():.2g}: raise lam, or state "
                 "fused_lasso with coef_min and coef_max"

@@ -11,18 +11,18 @@ from typing import Any, Literal
 import numpy as np
 
 from milpscore.core.card import Card
-from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.design import Design, IntArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program, relax_integrality
 from milpscore.core.statement import LAM, InterceptRule, Statement
 from milpscore.formulations.building import (
     LEAST,
-    MAX_COEFFICIENT,
     MOST,
     Constraints,
     IntegerKind,
     PerColumn,
     Ranges,
+    Totals,
     allowed,
     applied,
     as_design,
@@ -37,11 +37,12 @@ from milpscore.formulations.building import (
     refuse_crossed,
     refuse_if_too_large,
 )
+from milpscore.formulations.policy import POLICY
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1
 from milpscore.penalties.points import IntegerFacets
 
-WEIGHTS: Mapping[str, tuple[int, int]] = {"binary": (0, 1), "ternary": (-1, 1)}
+Weights = Literal["ternary", "binary"]
 
 
 @builder
@@ -95,24 +96,39 @@ def hinge(
     check_positive(margin=margin)
     check_non_negative(l0_penalty=l0_penalty, l1_penalty=l1_penalty)
     if weights is not None:
-        coef_min, coef_max = weight_range(weights)
+        coef_min, coef_max = _weight_range(weights)
     ranges = allowed(design, coef_min, coef_max, max_terms=max_terms)
-    refuse_if_too_large("hinge", len(design.merged.y), design.shape[1])
-    totals = ranges.totals(design.merged.X)
-    statement = Statement(
-        formulation="hinge",
-        design=design,
-        loss=Hinge(margin),
-        penalties=(L0(l0_penalty), L1(l1_penalty)),
-        intercept=hinge_intercept(intercept, intercept_bounds, totals, margin),
-        constraints=applied(constraints, design),
-        **vars(ranges),
-    )
+    statement, totals = hinge_statement(
+        "hinge", design, Hinge(margin), (L0(l0_penalty), L1(l1_penalty)), ranges,
+        intercept, intercept_bounds, constraints,
+    )  # fmt: skip
     return later(statement, lambda: _program(statement, totals))
 
 
-def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Program:
-    """The algebra over the merged rows, whose least and largest totals are given."""
+def hinge_statement(
+    formulation: str, design: Design, loss: Hinge, penalties: tuple[Any, ...], ranges: Ranges,
+    intercept: IntegerKind, intercept_bounds: Sequence[float] | None, constraints: Constraints,
+    *, columns: int | None = None, further: int = 0, **fields: Any,
+) -> tuple[Statement, Totals]:  # fmt: skip
+    """State cards under the hinge loss, with the totals they reach; SizeError if too large."""
+    rows = design.merged
+    refuse_if_too_large(formulation, len(rows.y), columns or design.shape[1], further)
+    totals = ranges.totals(rows.X)
+    statement = Statement(
+        formulation=formulation,
+        design=design,
+        loss=loss,
+        penalties=penalties,
+        intercept=_intercept_rule(intercept, intercept_bounds, totals, loss.margin),
+        constraints=applied(constraints, design),
+        **vars(ranges),
+        **fields,
+    )
+    return statement, totals
+
+
+def _program(statement: Statement, totals: Totals) -> Program:
+    """The algebra over the merged rows, whose totals reach from the first to the second."""
     from milpscore.formulations.card_model import CardModel
 
     model = CardModel(statement)
@@ -122,29 +138,22 @@ def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Pro
     return model.program(penalty)
 
 
-def weight_range(weights: str) -> tuple[int, int]:
-    """The range of binary or ternary weights; FormulationError for any other name."""
-    if not isinstance(weights, str) or weights not in WEIGHTS:
-        raise FormulationError(f"weights must be one of {sorted(WEIGHTS)}, got {weights!r}")
-    return WEIGHTS[weights]
+def _weight_range(weights: str) -> tuple[int, int]:
+    """Return the range of binary or ternary weights."""
+    known = {"binary": (0, 1), "ternary": (-1, 1)}
+    if not isinstance(weights, str) or weights not in known:
+        raise FormulationError(f"weights must be one of {sorted(known)}, got {weights!r}")
+    return known[weights]
 
 
-def hinge_intercept(
-    kind: IntegerKind,
-    bounds: Sequence[float] | None,
-    totals: tuple[FloatArray, FloatArray],
-    margin: float,
+def _intercept_rule(
+    kind: IntegerKind, bounds: Sequence[float] | None, totals: Totals, margin: float
 ) -> InterceptRule:
-    """The allowed intercepts; by default every b that can be a minimiser.
-
-    The loss is convex and piecewise linear in b with kinks at y_i margin - w.x_i, so a minimiser
-    lies within margin plus the largest total.
-    """
-    smallest, largest = (float(totals[0].min(initial=0.0)), float(totals[1].max(initial=0.0)))
+    """Return the allowed intercepts; by default every b that can be a minimiser."""
+    # the loss is convex and piecewise linear in b with kinks at y_i margin - w.x_i, so a minimiser
+    # lies within the margin plus the largest total
+    smallest, largest = float(totals[0].min(initial=0.0)), float(totals[1].max(initial=0.0))
     return intercept_rule(kind, bounds, -margin - largest, margin - smallest)
-
-
-Weights = Literal["ternary", "binary"]
 
 
 @builder
@@ -259,30 +268,18 @@ def _hull(
     intercept_bounds: Sequence[float] | None,
     constraints: Constraints,
 ) -> Program:
-    """The LP over the convex hull, as a relaxed Program whose ``exact()`` is the 0-1 program."""
+    """State the LP over the convex hull; ``exact()`` of the program is the 0-1 program."""
     check_positive(margin=margin)
-    low, high = weight_range(weights)
-    ranges = allowed(design, low, high, max_terms=max_terms)
+    ranges = allowed(design, *_weight_range(weights), max_terms=max_terms)
     signs = (1.0, -1.0) if weights == "ternary" else (1.0,)
-    rows = design.merged
-    refuse_if_too_large(name, len(rows.y), design.shape[1] * len(signs))
-    totals = ranges.totals(rows.X)
-    statement = Statement(
-        formulation=name,
-        design=design,
-        loss=Hinge(margin),
-        penalties=(),
-        intercept=hinge_intercept(intercept, intercept_bounds, totals, margin),
-        constraints=applied(constraints, design),
-        **vars(ranges),
-    )
-    make = lambda: _hull_program(statement, totals, signs)  # noqa: E731
-    return later(statement, make, kind="relaxed")
+    statement, totals = hinge_statement(
+        name, design, Hinge(margin), (), ranges, intercept, intercept_bounds, constraints,
+        columns=design.shape[1] * len(signs),
+    )  # fmt: skip
+    return later(statement, lambda: _hull_program(statement, totals, signs), kind="relaxed")
 
 
-def _hull_program(
-    statement: Statement, totals: tuple[FloatArray, FloatArray], signs: tuple[float, ...]
-) -> Program:
+def _hull_program(statement: Statement, totals: Totals, signs: tuple[float, ...]) -> Program:
     """The algebra over the hull: c_d for each column and sign."""
     import pyomo.environ as pyo
 
@@ -383,32 +380,22 @@ def facets_hinge(
     check_positive(**{"margin / gamma": margin / gamma})
     check_non_negative(lam=lam)
     limit = check_max_terms(max_terms, design.shape[1])
-    rows, loss = design.merged, Hinge(margin / gamma)
-    nothing = np.zeros(1)
-    rule = hinge_intercept(intercept, intercept_bounds, (nothing, nothing), loss.margin)
+    loss, nothing = Hinge(margin / gamma), np.zeros(1)
+    rule = _intercept_rule(intercept, intercept_bounds, (nothing, nothing), loss.margin)
     lower, upper, least = _ranges(design, coef_min, coef_max, lam, loss, rule)
     ranges = Ranges(lower, upper, {}, limit)
     ramps = sum(max(most - 1, 0) for most in ranges.reach)
-    refuse_if_too_large("facets_hinge", len(rows.y), design.shape[1], further=2 * ramps)
-    totals = ranges.totals(rows.X)
-    statement = Statement(
-        formulation="facets_hinge",
-        design=design,
-        loss=loss,
-        penalties=(IntegerFacets(lam),),
-        intercept=hinge_intercept(intercept, intercept_bounds, totals, loss.margin),
-        arguments={"lam": lam, "gamma": gamma, "margin": margin},
-        constraints=applied(constraints, design),
-        **vars(ranges),
-    )
+    statement, totals = hinge_statement(
+        "facets_hinge", design, loss, (IntegerFacets(lam),), ranges,
+        intercept, intercept_bounds, constraints,
+        further=2 * ramps, arguments={"lam": lam, "gamma": gamma, "margin": margin},
+    )  # fmt: skip
     if least:
         _refuse_unless_empty_allowed(statement)
     return later(statement, lambda: _facets_program(statement, totals, least))
 
 
-def _facets_program(
-    statement: Statement, totals: tuple[FloatArray, FloatArray], least: dict[str, float]
-) -> Program:
+def _facets_program(statement: Statement, totals: Totals, least: dict[str, float]) -> Program:
     """The algebra over the merged rows; a ramp is indexed by its column and its kink."""
     import pyomo.environ as pyo
 
@@ -444,15 +431,12 @@ def _ranges(
     loss: Hinge,
     rule: InterceptRule,
 ) -> tuple[IntArray, IntArray, dict[str, float]]:
-    """Bounds of every column's points, and the least lam they hold for where derived from it.
-
-    ``rule`` holds the intercepts among which the empty card has its best one.
-    """
-    reaches, least = 0, {}
+    """Return the bounds of every column's points, and the least lam that derived ones hold for."""
+    reach, least = 0, {}
     if not (_for_all(design, coef_min, "coef_min") and _for_all(design, coef_max, "coef_max")):
-        reaches, least = _default_reach(design, lam, loss, rule), {"lam": float(lam)}
-    lower = per_column(design, -reaches if coef_min is None else coef_min, "coef_min", -reaches)
-    upper = per_column(design, reaches if coef_max is None else coef_max, "coef_max", reaches)
+        reach, least = _default_reach(design, lam, loss, rule), {"lam": float(lam)}
+    lower = per_column(design, -reach if coef_min is None else coef_min, "coef_min", -reach)
+    upper = per_column(design, reach if coef_max is None else coef_max, "coef_max", reach)
     for j in np.flatnonzero((lower > 0) | (upper < 0))[:1] if least else ():
         raise FormulationError(
             f"{design.names[j]}: its range excludes 0, and default ranges follow from the empty "
@@ -462,20 +446,18 @@ def _ranges(
     return lower, upper, least
 
 
-def _for_all(design: Design, given: PerColumn | None, name: str) -> bool:
-    """Whether a bound is given for every column."""
-    if isinstance(given, Mapping):
-        named = {column_index(design, column, name) for column in given}
+def _for_all(design: Design, bound: PerColumn | None, name: str) -> bool:
+    """Whether an argument bounds every column."""
+    if isinstance(bound, Mapping):
+        named = {column_index(design, column, name) for column in bound}
         return len(named) == design.shape[1]
-    return given is not None
+    return bound is not None
 
 
 def _default_reach(design: Design, lam: float, loss: Hinge, rule: InterceptRule) -> int:
-    """The least K with lam K (K + 1) / 2 >= the empty card's loss.
-
-    A better card's penalty is below that loss, and one column of K points alone costs as much; so
-    does one real coefficient of size K, hence the relaxation loses nothing either.
-    """
+    """Return the least K with lam K (K + 1) / 2 >= the empty card's loss."""
+    # a better card's penalty is below that loss, and one column of K points alone costs as much; so
+    # does one real coefficient of size K, hence the relaxation loses nothing either
     if lam == 0:
         raise FormulationError(
             "lam = 0 leaves the points without a default range: give coef_min and coef_max"
@@ -484,21 +466,20 @@ def _default_reach(design: Design, lam: float, loss: Hinge, rule: InterceptRule)
     _, losses = loss.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, rule)
     goal = math.ceil(2 * Fraction(float(losses[0])) / Fraction(float(lam)))  # K (K + 1) >= goal
     below = (math.isqrt(4 * goal + 1) - 1) // 2
-    reaches = below if below * (below + 1) >= goal else below + 1
-    if reaches > MAX_COEFFICIENT:
+    reach = below if below * (below + 1) >= goal else below + 1
+    if reach > POLICY.max_coefficient:
         raise FormulationError(
-            f"lam={lam!r} is so small that its default range reaches {reaches:.2g} points: give "
+            f"lam={lam!r} is so small that its default range reaches {reach:.2g} points: give "
             "coef_min and coef_max, or a larger lam"
         )
-    return reaches
+    return reach
 
 
 def _refuse_unless_empty_allowed(statement: Statement) -> None:
-    """Refuse ranges that were derived from the empty card where a constraint forbids that card."""
+    """Refuse ranges derived from the empty card if a constraint forbids that card."""
     empty = replace(statement, constraints=()).empty_card()
     for constraint in statement.constraints:
-        broken = constraint.violation(statement, empty)
-        if broken:
+        if broken := constraint.violation(statement, empty):
             raise FormulationError(
                 f"default ranges follow from the empty card, which breaks a constraint ({broken}): "
                 "give coef_min and coef_max"

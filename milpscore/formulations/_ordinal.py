@@ -17,12 +17,11 @@ from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.data.ordinal import OrdinalDesign, by_boundaries, make_ordinal_design
 from milpscore.formulations.building import (
-    INTEGRALITY_TOLERANCE,
     LEAST,
-    MAX_COEFFICIENT,
     MOST,
     Constraints,
     PerColumn,
+    Ranges,
     allowed,
     applied,
     builder,
@@ -32,6 +31,7 @@ from milpscore.formulations.building import (
     later,
     refuse_if_too_large,
 )
+from milpscore.formulations.policy import POLICY
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L0
 
@@ -151,7 +151,7 @@ def ordinal(
     low, high = int(smallest.min(initial=0)) - beyond[0], int(largest.max(initial=0)) + beyond[1]
     ends = _Ends(low, high, int(spacing), gaps + 1, unit)
     reach = max(ends.span, *ranges.reach)
-    if reach > MAX_COEFFICIENT or reach * INTEGRALITY_TOLERANCE >= 0.25:
+    if reach > POLICY.max_coefficient or reach * POLICY.integrality_tolerance >= 0.25:
         raise FormulationError(
             f"totals reach over {ends.span} steps of the data's grid, {unit}: bin the columns, "
             "round the data, or narrow the coefficients"
@@ -176,7 +176,7 @@ def ordinal(
 
 
 def _as_ordinal(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> OrdinalDesign:
-    """The design itself, one made of a table, or that of two classes."""
+    """Return the design itself, make one from a table, or restate one of two classes."""
     if not isinstance(X, Design):
         return make_ordinal_design(X, y, sample_weight=sample_weight, class_weight=class_weight)
     if any(part is not None for part in (y, sample_weight, class_weight)):
@@ -199,11 +199,11 @@ class _Ends:
     unit: Fraction
 
     def least(self, k: int) -> int:
-        """The thresholds above k still find room below all totals."""
+        """Return the least T_k: the thresholds above it still have room below all totals."""
         return self.low - (self.count - k) * self.spacing
 
     def most(self, k: int) -> int:
-        """And those below it above all totals."""
+        """Return the largest T_k: the thresholds below it still have room above all totals."""
         return self.high + (k - 1) * self.spacing
 
     @property
@@ -212,12 +212,13 @@ class _Ends:
         return self.most(2) - self.least(1)
 
     def clipped(self, card: Card, gaps: int) -> IntArray:
-        """A card's thresholds, those beyond all totals moved next to them; shape (count,)."""
+        """Return a card's thresholds, those beyond all totals moved next to them, (count,)."""
         first = int(card.threshold / self.unit)
         steps = card.coefficients[len(card.coefficients) - gaps :]
-        found = first + np.append(0, np.cumsum(steps))
+        thresholds = first + np.append(0, np.cumsum(steps))
         k = range(1, self.count + 1)
-        return np.asarray(np.clip(found, [self.least(i) for i in k], [self.most(i) for i in k]))
+        least, most = [self.least(i) for i in k], [self.most(i) for i in k]
+        return np.asarray(np.clip(thresholds, least, most))
 
 
 def _program(statement: Statement, ends: _Ends) -> Program:
@@ -228,10 +229,12 @@ def _program(statement: Statement, ends: _Ends) -> Program:
 
     design, rows = statement.design, statement.design.merged
     assert isinstance(design, OrdinalDesign)
-    own, gaps, unit = design.features, design.gaps, ends.unit
-    X = on_grid(rows.X[:, :own], unit).astype(np.float64)
-    at = 1 + np.count_nonzero(rows.X[:, own:], axis=1)  # the boundary of each row
-    smallest, largest = _totals(statement, X, own)
+    p, gaps, unit = design.features, design.gaps, ends.unit
+    X = on_grid(rows.X[:, :p], unit).astype(np.float64)
+    at = 1 + np.count_nonzero(rows.X[:, p:], axis=1)  # the boundary of each row
+    limit = None if statement.max_terms is None else statement.max_terms - gaps
+    ranges = Ranges(statement.coef_min[:p], statement.coef_max[:p], {}, limit)
+    smallest, largest = ranges.totals(X)
     model, y = CardModel(statement), rows.y
     m = model.m
 
@@ -244,7 +247,7 @@ def _program(statement: Statement, ends: _Ends) -> Program:
 
     def points(card: Card) -> IntArray:
         inside = np.diff(ends.clipped(card, gaps))
-        return np.append(card.coefficients[:own], inside).astype(np.int64)
+        return np.append(card.coefficients[:p], inside).astype(np.int64)
 
     model.implied["w"] = points
     model.variable(
@@ -258,7 +261,7 @@ def _program(statement: Statement, ends: _Ends) -> Program:
 
     # (1) the gaps are what lies between thresholds; their ranges keep the order and the spacing
     m.ordered = pyo.Constraint(
-        range(2, gaps + 2), rule=lambda m, k: m.T[k] - m.T[k - 1] - m.w[own + k - 2] == 0
+        range(2, gaps + 2), rule=lambda m, k: m.T[k] - m.T[k - 1] - m.w[p + k - 2] == 0
     )
 
     def total(i: int) -> Any:
@@ -266,17 +269,16 @@ def _program(statement: Statement, ends: _Ends) -> Program:
 
     def slack(card: Card) -> FloatArray:
         """How far each row lies above its threshold."""
-        reached = X @ card.coefficients[:own].astype(np.float64)
+        reached = X @ card.coefficients[:p].astype(np.float64)
         return np.asarray(reached - ends.clipped(card, gaps)[at - 1])
 
     share, sign, k = rows.weight / float(rows.weight.sum()), y.tolist(), at.tolist()
+    # how far a row can lie on the wrong side of its threshold
+    above = np.array([ends.most(boundary) for boundary in k]) - smallest
+    below = largest - np.array([ends.least(boundary) for boundary in k])
+    worst = np.where(y > 0, above, below)
     if isinstance(statement.loss, Hinge):
         gamma = float(Fraction(statement.loss.margin) / unit)
-        worst = np.where(
-            y > 0,
-            np.array([ends.most(each) for each in k]) - smallest,
-            largest - np.array([ends.least(each) for each in k]),
-        )
         model.variable(
             "xi", lambda card: np.maximum(0.0, gamma - y * slack(card)), m.I,
             bounds=lambda m, i: (0.0, gamma + max(float(worst[i]), 0.0)),
@@ -286,11 +288,7 @@ def _program(statement: Statement, ends: _Ends) -> Program:
             m.I, rule=lambda m, i: sign[i] * (total(i) - m.T[k[i]]) + m.xi[i] >= gamma
         )
     else:
-        big_m = np.where(
-            y > 0,
-            np.array([ends.most(each) for each in k]) - smallest,
-            largest - np.array([ends.least(each) for each in k]) + 1,
-        ).tolist()
+        big_m = np.where(y > 0, worst, worst + 1).tolist()
         model.variable(
             "z", lambda card: ((slack(card) >= 0) != (y > 0)).astype(np.int64), m.I,
             domain=pyo.Binary,
@@ -307,7 +305,7 @@ def _program(statement: Statement, ends: _Ends) -> Program:
         # (4) equal rows are on one side of a boundary, and no total reaches the higher of two
         # thresholds alone: answers a = 1 - z above, a = z below, fall with k
         m.chains = pyo.ConstraintList()
-        for one, other, same in _neighbours(rows.X[:, :own], at, y):
+        for one, other, same in _neighbours(rows.X[:, :p], at, y):
             answers = [m.z[i] if sign[i] < 0 else 1 - m.z[i] for i in (one, other)]
             rule = answers[0] - answers[1]
             m.chains.add(rule == 0 if same else rule >= 0)
@@ -317,17 +315,8 @@ def _program(statement: Statement, ends: _Ends) -> Program:
     return model.program(penalty, intercept=lambda m: -float(m.T[1].value) * first)
 
 
-def _totals(statement: Statement, X: FloatArray, own: int) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest total of rows in grid units."""
-    from milpscore.formulations.building import Ranges
-
-    limit = statement.max_terms
-    terms = None if limit is None else limit - (statement.shape[1] - own)
-    return Ranges(statement.coef_min[:own], statement.coef_max[:own], {}, terms).totals(X)
-
-
 def _neighbours(X: FloatArray, at: IntArray, y: IntArray) -> list[tuple[int, int, bool]]:
-    """Rows of equal features that follow each other by boundary; whether theirs is the same one."""
+    """Return rows of equal features that follow each other, and whether at one boundary."""
     _, group = np.unique(X, axis=0, return_inverse=True)
     group = group.ravel()
     order = np.lexsort((y, at, group))

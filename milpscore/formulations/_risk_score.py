@@ -33,6 +33,7 @@ from milpscore.formulations.building import (
     refuse_if_too_large,
 )
 from milpscore.formulations.cuts import JUMPS, MaxCuts, jump_penalty, within
+from milpscore.formulations.policy import POLICY
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import L0, L1, L2
 from milpscore.penalties.points import IntegerFacets, PointPenalty
@@ -42,15 +43,8 @@ if TYPE_CHECKING:
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye", *JUMPS)
 
-_STEEPEST, _FLATTEST = 40.0, 1e-3
-"""Bounds of free scales: what one point adds to the score, what all points together may add."""
-
-BEYOND = math.log1p(math.exp(-_STEEPEST / 2))
+BEYOND = math.log1p(math.exp(-POLICY.steepest / 2))
 """The most that slopes steeper than the range's steepest can take off a mean loss."""
-
-_LINE, _ROWS = 5.0, 500.0
-"""Gentle scales: what the most points of a line add to the score at the smallest one, and again
-per this number of rows of the rarer class."""
 
 
 @builder
@@ -273,9 +267,9 @@ def any_scale(statement: Statement, bound: float) -> bool:
     movable = not bounded or all(
         (2 * end / step).denominator == 1 for end in (rule.lower, rule.upper)
     )
-    steep = scales.lower * _STEEPEST <= float(step) * (1 + 1e-9)
+    steep = scales.lower * POLICY.steepest <= float(step) * (1 + 1e-9)
     least = _best_constant(statement.design, statement.loss.at(1.0))[1]  # type: ignore[attr-defined]
-    return movable and steep and bound <= least - _FLATTEST
+    return movable and steep and bound <= least - POLICY.flattest
 
 
 def _best_constant(design: Design, loss: RiskLoss) -> tuple[float, float]:
@@ -354,8 +348,8 @@ def _scale(
         step = float(design.step or 0)
         finest = step if 20 * step >= narrowest else narrowest
         return ScaleRange(
-            _two_digits(finest / _STEEPEST, ROUND_FLOOR),
-            10.0 ** math.ceil(math.log10(span / _FLATTEST)),
+            _two_digits(finest / POLICY.steepest, ROUND_FLOOR),
+            10.0 ** math.ceil(math.log10(span / POLICY.flattest)),
         )
     if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
         low, high = given
@@ -377,7 +371,7 @@ def _steepest(design: Design) -> float:
     weights = [design.weight[(design.y > 0) == side] for side in (False, True)]
     # a row of weight 2 counts as two, and weights that add up to 1 do not count as one
     rarer = min(max(float(w.sum()), float((w > 0).sum())) for w in weights)
-    return _LINE * (1.0 + rarer / _ROWS)
+    return POLICY.gentle_line * (1.0 + rarer / POLICY.gentle_rows)
 
 
 def _two_digits(number: float, rounding: str) -> float:

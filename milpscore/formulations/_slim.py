@@ -16,7 +16,6 @@ from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.data.designs import in_steps
 from milpscore.formulations.building import (
-    INTEGRALITY_TOLERANCE,
     LEAST,
     MOST,
     Constraints,
@@ -30,6 +29,7 @@ from milpscore.formulations.building import (
     refuse_if_too_large,
 )
 from milpscore.formulations.cuts import JUMPS, MaxCuts, jump_penalty, within
+from milpscore.formulations.policy import POLICY
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 
@@ -127,7 +127,7 @@ def slim(
     smallest, largest = ranges.totals(grid_rows)
     rule = _intercept_rule(rows, smallest, largest, units, intercept_bounds)
     big_m = _big_m(rows, smallest, largest, rule, units)
-    if (big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE) >= units.gap / 2:
+    if (big_m.max(initial=0.0) * POLICY.integrality_tolerance) >= units.gap / 2:
         raise FormulationError(
             f"big_m {big_m.max():.3g} times the integrality tolerance reaches half of the "
             f"threshold gap {units.gap:g}: bin the columns, narrow the coefficients, or raise "
@@ -236,9 +236,9 @@ def _choose_units(
             raise FormulationError("threshold_gap must be > 0: a zero gap proves nothing")
         return _Units(Fraction(1), float(threshold_gap), on_grid=False)
     step = design.step
-    if step is not None and (reach / float(step) + 1) * INTEGRALITY_TOLERANCE < 0.5:
+    if step is not None and (reach / float(step) + 1) * POLICY.integrality_tolerance < 0.5:
         return _Units(step, 1.0, on_grid=True)
-    gap = max(reach, 1.0) * 10 * INTEGRALITY_TOLERANCE
+    gap = max(reach, 1.0) * 10 * POLICY.integrality_tolerance
     if 0 < reach <= gap:
         raise FormulationError(
             f"no two totals differ by more than {reach:.2g}, and a solver tells apart no less than "

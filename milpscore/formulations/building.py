@@ -26,9 +26,13 @@ from milpscore.core.errors import (
 )
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
+from milpscore.formulations.policy import POLICY
 
 if TYPE_CHECKING:
     from milpscore.constraints import Constraint
+
+Totals = tuple[FloatArray, FloatArray]
+"""The smallest and the largest total that each row can reach, shapes (m,)."""
 
 PerColumn = int | Sequence[int] | Mapping[str, int]
 IntegerKind = Literal["zero", "integer", "real"]
@@ -36,15 +40,6 @@ Constraints: TypeAlias = "Iterable[Constraint]"
 
 LEAST, MOST = -5, 5
 """The range of points where none is given."""
-
-MAX_NONZEROS = 10_000_000
-MAX_COEFFICIENT = 10_000
-# measured: 44 us a row and 2.5 us a nonzero for making a model and compiling it
-SECONDS_PER_ROW, SECONDS_PER_NONZERO = 5e-5, 3e-6
-BYTES_PER_NONZERO = 300
-
-INTEGRALITY_TOLERANCE = 1e-6
-"""What a MIP solver calls a whole number; z = 1e-6 must not excuse a row by half a unit."""
 
 
 def as_design(
@@ -54,7 +49,7 @@ def as_design(
     class_weight: Any = None,
     positive: Any = None,
 ) -> Design:
-    """The design itself, or one made from a table and its labels; DataError where it cannot be."""
+    """Return the design itself, or make one from a table and its labels."""
     if isinstance(X, Design):
         if any(part is not None for part in (y, sample_weight, class_weight, positive)):
             raise DataError(
@@ -70,7 +65,7 @@ def as_design(
 
 
 def applied(constraints: Constraints, design: Design) -> tuple[Any, ...]:
-    """Constraints on a design; their room is entered only where there are some."""
+    """Apply constraints to a design; their room is imported only if there are some."""
     if isinstance(constraints, tuple | list) and not constraints:
         return ()
     from milpscore.constraints import apply_constraints
@@ -79,20 +74,22 @@ def applied(constraints: Constraints, design: Design) -> tuple[Any, ...]:
 
 
 def refuse_if_too_large(name: str, rows: int, columns: int, further: int = 0) -> None:
-    """Raise SizeError, with an estimate, if the dense rows are out of reach.
-
-    ``further`` nonzeros are those of rows that belong to no row of the data.
-    """
+    """Raise SizeError, with an estimate, if rows and ``further`` nonzeros are out of reach."""
     nonzeros = rows * (columns + 2) + further
-    if nonzeros > MAX_NONZEROS:
+    if nonzeros > POLICY.max_nonzeros:
         narrow = "narrow coef_min and coef_max, " if 2 * further > nonzeros else ""
+        gigabytes = nonzeros * POLICY.bytes_per_nonzero / 1e9
         raise SizeError(
             f"{name}: {rows} distinct rows x {columns} columns make about {nonzeros:.2g} nonzeros "
-            f"(building alone about {rows * SECONDS_PER_ROW + nonzeros * SECONDS_PER_NONZERO:.0f} "
-            f"s and "
-            f"{nonzeros * BYTES_PER_NONZERO / 1e9:.1f} GB; the limit is {MAX_NONZEROS:.0g}): "
+            f"(building alone about {_building_seconds(rows, nonzeros):.0f} s and "
+            f"{gigabytes:.1f} GB; the limit is {POLICY.max_nonzeros:.0g}): "
             f"{narrow}bin the columns so that rows merge, drop columns, or fit on a sample"
         )
+
+
+def _building_seconds(rows: int, nonzeros: int) -> float:
+    """Estimate the seconds for building a model and compiling it."""
+    return POLICY.seconds_per_row * rows + POLICY.seconds_per_nonzero * nonzeros
 
 
 # ------------------------------------------------------------------ numbers
@@ -122,32 +119,35 @@ def check_positive(**values: float) -> None:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of the coefficients, explicit sets by column index, and the limit on terms.
-
-    Its fields are those of a :class:`Statement`, which takes them as ``**vars(ranges)``.
-    """
+    """The coefficients of a :class:`Statement`, which takes them as ``**vars(ranges)``."""
 
     coef_min: IntArray
     coef_max: IntArray
-    coef_sets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    coef_sets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # by column
     max_terms: int | None = None
 
-    def totals(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest total each row of X can reach, shapes (m,)."""
+    @classmethod
+    def of(cls, statement: Statement) -> Ranges:
+        """The ranges of a statement; explicit sets lie within them."""
+        return cls(statement.coef_min, statement.coef_max, {}, statement.max_terms)
+
+    def totals(self, X: FloatArray) -> Totals:
+        """Return the smallest and the largest total that each row of X can reach."""
         forced = (self.coef_min > 0) | (self.coef_max < 0)
-        limit = self.max_terms
-        free_terms = None if limit is None else max(limit - int(forced.sum()), 0)
+        free_terms = X.shape[1]
+        if self.max_terms is not None:
+            free_terms = max(self.max_terms - int(forced.sum()), 0)
         ends = {*zip(self.coef_min.tolist(), self.coef_max.tolist(), strict=True)}
         if len(ends) == 1 and not forced.any() and ((X == 0.0) | (X == 1.0)).all():
             # no column is worth more than another: the number of a row's ones is all that counts
-            ones = np.minimum(X.sum(axis=1), np.inf if free_terms is None else free_terms)
+            ones = np.minimum(X.sum(axis=1), free_terms)
             (low, high) = ends.pop()
             return low * ones, high * ones
         at_min, at_max = X * self.coef_min, X * self.coef_max
 
         def extreme(contribution: FloatArray) -> FloatArray:
             optional = np.maximum(contribution[:, ~forced], 0.0)
-            if free_terms is not None and free_terms < optional.shape[1]:
+            if free_terms < optional.shape[1]:
                 # only the largest contributions of as many terms as are allowed
                 cut = optional.shape[1] - free_terms
                 optional = np.partition(optional, max(cut - 1, 0), axis=1)[:, cut:]
@@ -169,7 +169,7 @@ def allowed(
     coef_sets: Mapping[str, Sequence[int]] | None = None,
     max_terms: int | None = None,
 ) -> Ranges:
-    """The coefficients that a builder's arguments allow."""
+    """Return the coefficients that a builder's arguments allow."""
     lower = per_column(design, coef_min, "coef_min", LEAST)
     upper = per_column(design, coef_max, "coef_max", MOST)
     refuse_crossed(design, lower, upper)
@@ -180,38 +180,35 @@ def allowed(
 
 
 def per_column(design: Design, value: PerColumn, name: str, default: int) -> IntArray:
-    """One whole number for each column from a scalar, a sequence, or a mapping by column name.
-
-    ``name`` is the argument's, for error texts; columns a mapping does not name get ``default``.
-    """
+    """Spread an argument over the columns; those a mapping does not name get ``default``."""
     p = design.shape[1]
     if isinstance(value, Mapping):
-        filled = [default] * p
+        by_column = [default] * p
         for column, number in value.items():
-            filled[column_index(design, column, name)] = number
-        value = filled
+            by_column[column_index(design, column, name)] = number
+        value = by_column
     try:
-        given: FloatArray = np.asarray(value, dtype=np.float64)
+        numbers: FloatArray = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise FormulationError(f"{name} must be whole numbers, got {value!r}") from error
     except OverflowError:
-        given = np.array(2.0 * MAX_COEFFICIENT)  # a whole number beyond doubles
-    if given.ndim > 1 or (given.ndim == 1 and len(given) != p):
+        numbers = np.array(2.0 * POLICY.max_coefficient)  # a whole number beyond doubles
+    if numbers.ndim > 1 or (numbers.ndim == 1 and len(numbers) != p):
         raise FormulationError(
-            f"{name} needs one value or one per column ({p}), got shape {given.shape}"
+            f"{name} needs one value or one per column ({p}), got shape {numbers.shape}"
         )
-    given = np.broadcast_to(given, (p,))
-    if not np.all(np.isfinite(given)) or np.any(given != np.rint(given)):
+    numbers = np.broadcast_to(numbers, (p,))
+    if not np.all(np.isfinite(numbers)) or np.any(numbers != np.rint(numbers)):
         raise FormulationError(f"{name} must be finite whole numbers: every range is finite")
-    if np.abs(given).max(initial=0) > MAX_COEFFICIENT:
+    if np.abs(numbers).max(initial=0) > POLICY.max_coefficient:
         raise FormulationError(
-            f"{name} beyond {MAX_COEFFICIENT} in absolute value: points are small"
+            f"{name} beyond {POLICY.max_coefficient} in absolute value: points are small"
         )
-    return given.astype(np.int64)
+    return numbers.astype(np.int64)
 
 
 def column_index(design: Design, column: str | int, name: str) -> int:
-    """Position of a column, or a FormulationError naming the argument it came from."""
+    """Return a column's position; FormulationError, naming the argument, if there is none."""
     try:
         return design.index(column)
     except KeyError:
@@ -228,7 +225,7 @@ def refuse_crossed(design: Design, lower: IntArray, upper: IntArray) -> None:
 
 
 def check_max_terms(max_terms: Any, columns: int) -> int | None:
-    """The limit on terms, or None where it limits nothing."""
+    """Return the limit on terms, or None if it limits nothing."""
     if max_terms is None:
         return None
     if not _is_number(max_terms) or max_terms != int(max_terms) or max_terms < 0:
@@ -239,7 +236,7 @@ def check_max_terms(max_terms: Any, columns: int) -> int | None:
 def _coefficient_sets(
     design: Design, coef_sets: Mapping[str, Sequence[int]]
 ) -> dict[int, tuple[int, ...]]:
-    """Allowed values by column index, sorted."""
+    """Return the allowed values, sorted, by column index."""
     if not isinstance(coef_sets, Mapping):
         raise FormulationError(
             f"coef_sets must map columns to lists of whole numbers, got {coef_sets!r}"
@@ -251,10 +248,10 @@ def _coefficient_sets(
                 f"coef_sets[{column!r}] needs a list of whole numbers, got {values!r}"
             )
         for value in values:
-            if not _is_number(value) or value != int(value) or abs(value) > MAX_COEFFICIENT:
+            if not _is_number(value) or value != int(value) or abs(value) > POLICY.max_coefficient:
                 raise FormulationError(
-                    f"coef_sets[{column!r}] needs whole numbers of at most {MAX_COEFFICIENT} in "
-                    f"size, got {value!r}"
+                    f"coef_sets[{column!r}] needs whole numbers of at most "
+                    f"{POLICY.max_coefficient} in size, got {value!r}"
                 )
         whole = tuple(sorted({int(value) for value in values}))
         sets[column_index(design, column, "coef_sets")] = whole
@@ -267,7 +264,7 @@ def _coefficient_sets(
 def intercept_rule(
     kind: IntegerKind, bounds: Sequence[float] | None, lower: float, upper: float
 ) -> InterceptRule:
-    """The intercepts of a kind within a user's bounds, or else those that can matter."""
+    """Return the intercepts of a kind, within a user's bounds or else those that can matter."""
     if kind == "zero":
         return InterceptRule("zero", Fraction(0), Fraction(0), Fraction(1))
     if kind not in ("integer", "real"):
@@ -287,19 +284,16 @@ def intercept_range(
     upper: Fraction,
     step: Fraction | None,
 ) -> tuple[Fraction, Fraction]:
-    """The user's range of b, or else the derived one, moved inwards to multiples of the step.
-
-    HiGHS gives wrong optima where an integer variable has fractional bounds.
-    """
+    """Return the user's range of b, or else the derived one, its ends multiples of the step."""
     if intercept_bounds is not None:
-        given = list(intercept_bounds) if isinstance(intercept_bounds, Iterable) else []
-        if len(given) != 2 or not all(_is_number(v) for v in given) or given[0] > given[1]:
+        ends = list(intercept_bounds) if isinstance(intercept_bounds, Iterable) else []
+        if len(ends) != 2 or not all(_is_number(v) for v in ends) or ends[0] > ends[1]:
             raise FormulationError(
                 "intercept_bounds needs two finite numbers [lower, upper], got "
                 f"{intercept_bounds!r}"
             )
-        lower, upper = (Fraction(repr(float(end))) for end in given)
-    if step is not None:
+        lower, upper = (Fraction(repr(float(end))) for end in ends)
+    if step is not None:  # HiGHS gives wrong optima if an integer variable has fractional bounds
         lower, upper = math.ceil(lower / step) * step, math.floor(upper / step) * step
     if lower > upper:
         raise FormulationError(
@@ -312,15 +306,12 @@ def intercept_range(
 
 
 def divide_by_gcd(statement: Statement, card: Card) -> Card:
-    """The card with coprime coefficients that answers every row on the grid the same way.
-
-    Dividing w by g and T by g, rounded up to the data's step, leaves each decision unchanged: all
-    totals are multiples of ``g * step``.
-    """
+    """Return the card with coprime coefficients that answers every row on the grid alike."""
     step = statement.intercept.step
     divisor = int(np.gcd.reduce(card.coefficients)) if card.nonzeros else 1
     if divisor <= 1 or step is None:
         return card
+    # totals are multiples of g * step: T / g, rounded up to the step, leaves every decision
     threshold = math.ceil(card.threshold / (divisor * step)) * step
     return Card(card.coefficients // divisor, -threshold)
 
@@ -329,12 +320,12 @@ def divide_by_gcd(statement: Statement, card: Card) -> Card:
 
 
 def entries(text: str) -> dict[str, str]:
-    """The entries of a numpydoc list of parameters, by each of the names they start with."""
-    found: dict[str, str] = {}
+    """Return the entries of a numpydoc list of parameters by the names they start with."""
+    by_name: dict[str, str] = {}
     for entry in re.split(r"\n(?=\S)", inspect.cleandoc("\n" + text)):
         names = entry.split("\n", 1)[0].split(" :")[0]
-        found |= dict.fromkeys(names.split(", "), entry.rstrip())
-    return found
+        by_name |= dict.fromkeys(names.split(", "), entry.rstrip())
+    return by_name
 
 
 COMMON = entries(
@@ -367,20 +358,18 @@ COMMON = entries(
         The positive label; default 1 / True / the last in order.
     """
 )
-"""What the parameters that builders of cards share mean."""
-
-_SECTION = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
+"""The parameters that builders of cards share."""
 
 
 def _documented(doc: str | None, signature: inspect.Signature, common: Mapping[str, str]) -> str:
-    """A docstring with every parameter of the signature, and what is raised."""
+    """Complete a docstring by every parameter of the signature and the errors raised."""
     if doc is None:  # python -OO
         return ""
-    head, *rest = _SECTION.split(inspect.cleandoc(doc))
+    head, *rest = re.split(r"(?m)^(\w[\w ]*)\n-+\n", inspect.cleandoc(doc))
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
-    own = entries(sections.pop("Parameters", ""))
-    parts_of_text = [own.get(name, common.get(name, "")) for name in signature.parameters]
-    parameters = "\n".join(entry for entry in dict.fromkeys(parts_of_text) if entry)
+    known = {**common, **entries(sections.pop("Parameters", ""))}
+    listed = dict.fromkeys(known.get(name, "") for name in signature.parameters)
+    parameters = "\n".join(filter(None, listed))
     errors = "DataError, FormulationError, OptionError, SizeError"
     ordered = {
         "Parameters": parameters,
@@ -394,7 +383,7 @@ def _documented(doc: str | None, signature: inspect.Signature, common: Mapping[s
 
 @functools.cache
 def algebra_in(docstring: str | None) -> tuple[str, ...]:
-    """The displayed formulas of a docstring, as LaTeX."""
+    """Return the displayed formulas of a docstring as LaTeX."""
     blocks: list[list[str]] = []
     inside = False
     for line in inspect.cleandoc(docstring or "").splitlines():
@@ -416,24 +405,22 @@ def later(
     holds_rows: bool = True,
     **fields: Any,
 ) -> Program:
-    """A program whose model is made where it is first asked for.
+    """Return a program whose model is made when first needed; refuse what it could not hold.
 
-    ``counts``: it has a binary for the error of each row; ``holds_rows``: it has a row for each of
-    the data's. What the model could not hold is refused here: limits on errors without a grid.
+    ``counts``: it has a binary per row for its error; ``holds_rows``: it has a row per data row.
     """
     rows = statement.design.merged
     if holds_rows:
-        nonzeros = np.count_nonzero(rows.X)
-        fields["effort"] = SECONDS_PER_ROW * len(rows.y) + SECONDS_PER_NONZERO * nonzeros
-    if not counts and any(each.limits_answers for each in statement.constraints):
+        fields["effort"] = _building_seconds(len(rows.y), int(np.count_nonzero(rows.X)))
+    if not counts and any(rule.limits_answers for rule in statement.constraints):
         from milpscore.formulations._constraint_rows import counting
 
-        counting(statement, rows.X, rows.y)
+        counting(statement, rows.X, rows.y)  # refuses limits on errors without a grid
     return Program.later(statement, make, **fields)
 
 
 P = ParamSpec("P")
-Made = TypeVar("Made", bound=Program)
+Stated = TypeVar("Stated", bound=Program)
 
 DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 """Arguments of a builder that describe the data; the others describe the program."""
@@ -441,32 +428,32 @@ DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 
 def encoding_for(build: Callable[..., Any]) -> dict[str, Any]:
     """Return the default binner's options for a builder: ordered bins alone if it reads blocks."""
-    if not getattr(build, "reads_blocks", False):
-        return {}
-    return {"encoding": "onehot", "missing": "error"}
+    ordered = {"encoding": "onehot", "missing": "error"}
+    return ordered if getattr(build, "reads_blocks", False) else {}
 
 
-def builder(build: Callable[P, Made], common: Mapping[str, str] | None = None) -> Callable[P, Made]:
+def builder(
+    build: Callable[P, Stated], common: Mapping[str, str] | None = None
+) -> Callable[P, Stated]:
     """Decorate a builder: its program knows its arguments, algebra, components and seconds.
 
-    Its docstring names its own parameters; those of ``common`` (default: what all builders of
-    cards share) are added, in the order of the signature.
+    Parameters in ``common`` (default: those of all builders of cards) complete its docstring.
     """
     signature = inspect.signature(build)
     build.__doc__ = _documented(build.__doc__, signature, common or COMMON)
 
     @functools.wraps(build)
-    def recorded(*args: P.args, **kwargs: P.kwargs) -> Made:
+    def recorded(*args: P.args, **kwargs: P.kwargs) -> Stated:
         started = time.perf_counter()
         for name in kwargs:
             if name not in signature.parameters:
                 hint = did_you_mean(name, signature.parameters)
                 known = ", ".join(signature.parameters)
                 raise TypeError(f"{build.__name__} takes no {name!r}; {hint}it takes {known}")
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
         program = build(*args, **kwargs)
-        program.arguments = {k: v for k, v in given.arguments.items() if k not in DATA}
+        program.arguments = {k: v for k, v in bound.arguments.items() if k not in DATA}
         program.algebra = algebra_in(build.__doc__)
         if not program.conic and program.is_built:
             program.remember()

@@ -14,7 +14,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import Statement
-from milpscore.formulations.building import Ranges
+from milpscore.formulations.building import Ranges, Totals
 from milpscore.losses import Hinge
 
 
@@ -90,7 +90,7 @@ class CardModel:
     def hold_points(
         self, name: str, variables: Sequence[Any], signs: Sequence[float] = (1.0,)
     ) -> None:
-        """Say which variable holds the points: w_j = sum_s signs_s x_{j s}."""
+        """Record which variable holds the points: w_j = sum_s signs_s x_{j s}."""
         self._holder = name
         self.points = PointVariables(list(variables), np.array(signs))
         # also of terms that somebody counts later, in a model that had no use for them
@@ -158,7 +158,7 @@ class CardModel:
     def add_sizes(self) -> list[int]:
         """size_j >= |w_j|; the most each can be."""
         m = self.m
-        largest = Ranges(self.statement.coef_min, self.statement.coef_max).reach
+        largest = Ranges.of(self.statement).reach
         if m.component("size") is not None:
             return largest
         self.variable(
@@ -180,16 +180,13 @@ class CardModel:
             bounds=(float(rule.lower), float(rule.upper)),
         )
 
-    def add_hinge_loss(self, ranges: tuple[FloatArray, FloatArray]) -> None:
-        """b, the slacks xi of the merged rows and their mean ``m.loss``.
-
-        ``ranges`` are the smallest and largest total of each row, shapes (m,).
-        """
+    def add_hinge_loss(self, totals: Totals) -> None:
+        """b, the slacks xi of the merged rows of these totals, and their mean ``m.loss``."""
         m, rows, rule = self.m, self.statement.design.merged, self.statement.intercept
         loss = self.statement.loss
         assert isinstance(loss, Hinge)
         gamma, y = float(loss.margin), rows.y
-        smallest, largest = ranges
+        smallest, largest = totals
         # the largest slack: margin minus the worst score in the row's direction
         worst = np.where(y > 0, smallest + float(rule.lower), -largest - float(rule.upper))
         xi_max = np.maximum(gamma - worst, 0.0).tolist()
@@ -220,10 +217,10 @@ class CardModel:
         intercept: Callable[[Any], float] = lambda m: float(m.b.value),
         **options: Any,
     ) -> Program:
-        """The finished program: constraints, the objective ``m.loss`` + penalty, and the layout.
+        """Return the finished program: constraints, the objective ``m.loss`` + penalty, the layout.
 
-        ``wrong`` holds a binary for each merged row that is 1 where the card errs, where the model
-        has them; ``intercept`` reads b from a model's values; ``options`` are the Program's.
+        ``wrong``: per merged row a binary that is 1 if the card errs, if the model has them;
+        ``intercept`` reads b from a model's values; ``options`` are the Program's.
         """
         m, statement = self.m, self.statement
         if statement.constraints:
@@ -235,8 +232,8 @@ class CardModel:
         holder, signs, implied = self._holder, self.points.signs, self.implied
 
         def read(m: Any) -> tuple[FloatArray, float]:
-            held = np.array([x.value for x in m.component(holder).values()], dtype=np.float64)
-            return held.reshape(-1, len(signs)) @ signs, intercept(m)
+            values = np.array([x.value for x in m.component(holder).values()], dtype=np.float64)
+            return values.reshape(-1, len(signs)) @ signs, intercept(m)
 
         def points(m: Any) -> list[Any]:
             held = PointVariables(list(m.component(holder).values()), signs)
@@ -258,7 +255,7 @@ class CardModel:
         return Program(statement, m, Layout(read=read, fill=fill, points=points), **options)
 
     def _weight_of(self, name: str) -> float:
-        """The weight of the penalty called ``name``, 0 where the statement has none."""
+        """Return the weight of the penalty called ``name``, 0 if the statement has none."""
         return sum(term.lam for term in self.statement.penalties if term.name == name)
 
 
@@ -267,6 +264,6 @@ def _set_values(variable: Any, values: Any) -> None:
     if not variable.is_indexed():
         variable.set_value(values, skip_validation=True)
         return
-    plain = values if isinstance(values, Mapping) else values.tolist()
-    for index, each in variable.items():
-        each.set_value(plain[index], skip_validation=True)
+    by_index = values if isinstance(values, Mapping) else values.tolist()
+    for index, entry in variable.items():
+        entry.set_value(by_index[index], skip_validation=True)

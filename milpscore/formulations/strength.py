@@ -13,11 +13,10 @@ from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.formulations._slim import slim
+from milpscore.formulations.policy import POLICY
 
 STRENGTHS = ("textbook", "row_big_m", "merged", "conflicts")
 """From the weakest to the strongest; see :func:`slim_program`."""
-
-MAX_PAIRS = 20_000
 
 
 class _RawRows(Design):
@@ -185,4 +184,4 @@ def _without(pairs: IntArray, known: IntArray) -> IntArray:
 def _heaviest(pairs: IntArray, weight: FloatArray) -> IntArray:
     """Return at most ``most`` pairs, those first whose lighter row weighs most."""
     order = np.argsort(-weight[pairs].min(axis=1), kind="stable")
-    return pairs[order[:MAX_PAIRS]]
+    return pairs[order[: POLICY.max_pairs]]

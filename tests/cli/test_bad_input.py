@@ -17,6 +17,7 @@ from milpscore.core.program import Program
 from milpscore.data import make_design
 from milpscore.formulations import (
     FORMULATIONS,
+    building,
     convex_rounding,
     facets_hinge,
     fused_lasso,
@@ -27,6 +28,7 @@ from milpscore.formulations import (
     slim,
     sparse_rounding,
 )
+from milpscore.formulations.policy import FormulationPolicy
 from milpscore.solvers import solve
 
 X = np.array([[0.0, 1], [1, 1], [1, 0], [2, 1]])
@@ -272,7 +274,7 @@ def test_fused_lasso_needs_bins() -> None:
 
 @pytest.mark.parametrize("name", BUILDERS)
 def test_too_large_comes_with_an_estimate(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milpscore.formulations.building.MAX_NONZEROS", 10)
+    monkeypatch.setattr(building, "POLICY", FormulationPolicy(max_nonzeros=10))
     made = binned()
     with pytest.raises(SizeError, match=r"distinct rows x \d+ columns .* s and .* GB.*bin the col"):
         BUILDERS[name](made)
