@@ -129,10 +129,10 @@ class SequenceData:
             _check_range(ids, f"{kind}_ids", 0, size)
             object.__setattr__(self, f"{kind}_ptr", ptr)
             object.__setattr__(self, f"{kind}_ids", ids)
-        held = np.flatnonzero(np.diff(self.bigram_ptr)[self.first])
-        if held.size:
+        opening = np.flatnonzero(np.diff(self.bigram_ptr)[self.first])
+        if opening.size:
             raise DataError(
-                f"position {self.first[held[0]]} opens a sequence and has bigram observations: "
+                f"position {self.first[opening[0]]} opens a sequence and has bigram observations: "
                 "there is no earlier label there, leave them out"
             )
         if self.labels is not None:
@@ -181,21 +181,26 @@ class SequenceData:
         """
         layout, L = self.layout, self.n_labels
         n_mu = int(np.searchsorted(at, layout.n_mu))
-        kept = []
+        restricted = []
         for ptr, ids, size, wanted in (
             (self.unigram_ptr, self.unigram_ids, self.n_unigrams, at[:n_mu] // L),
             (self.bigram_ptr, self.bigram_ids, self.n_bigrams, (at[n_mu:] - layout.n_mu) // L**2),
         ):
             number = np.full(size, -1, dtype=np.int64)
             number[wanted] = 0
-            found = np.flatnonzero(number == 0)
-            number[found] = np.arange(len(found))
+            observations = np.flatnonzero(number == 0)
+            number[observations] = np.arange(len(observations))
             numbered = number[ids]
-            held = numbered >= 0
-            kept.append(
-                (pointer(held.astype(np.int64))[ptr], numbered[held], len(found), number[wanted])
+            known = numbered >= 0
+            restricted.append(
+                (
+                    pointer(known.astype(np.int64))[ptr],
+                    numbered[known],
+                    len(observations),
+                    number[wanted],
+                )
             )
-        (u_ptr, u_ids, n_unigrams, u), (b_ptr, b_ids, n_bigrams, b) = kept
+        (u_ptr, u_ids, n_unigrams, u), (b_ptr, b_ids, n_bigrams, b) = restricted
         left = SequenceData(self.offsets, u_ptr, u_ids, b_ptr, b_ids, n_unigrams, n_bigrams, L)
         within = (at[n_mu:] - layout.n_mu) % L**2
         mu, lam = u * L + at[:n_mu] % L, left.layout.n_mu + b * L**2 + within

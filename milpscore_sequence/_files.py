@@ -221,7 +221,7 @@ def _joined(
 ) -> str | None:
     """All lines at once; None where any of them may have to be refused, or is of another kind."""
     lengths = list(map(len, X))
-    if any(list(map(len, each)) != lengths for each in labels):
+    if any(list(map(len, column)) != lengths for column in labels):
         return None
     rows, codes = same_objects(list(chain.from_iterable(X)))
     kinds = set(map(type, rows))
@@ -229,12 +229,12 @@ def _joined(
         return None
     more = len(labels) if kinds == {str} else len(labels) - 1
     columns = [(list(rows) if kinds == {str} else list(map(separator.join, rows)), codes)]
-    columns += [numbered(list(chain.from_iterable(each))) for each in labels]
-    for values, own in columns[1:]:
-        codes = codes * len(values) + own
+    columns += [numbered(list(chain.from_iterable(column))) for column in labels]
+    for values, numbers in columns[1:]:
+        codes = codes * len(values) + numbers
     # positions of the same row and labels make the same line
     codes, first = first_seen(codes)
-    parts = [list(map(values.__getitem__, own[first].tolist())) for values, own in columns]
+    parts = [list(map(values.__getitem__, numbers[first].tolist())) for values, numbers in columns]
     lines = list(map(separator.join, zip(*parts, strict=True)))
     text = "\n".join(lines)
     parted = sum(more if kinds == {str} else len(rows[k]) + more for k in columns[0][1][first])
@@ -350,17 +350,17 @@ class ModelFile:
 
     def parameters(self) -> dict[str, Any]:
         """Those of the estimator that was trained."""
-        given = dict(self.about.parameters)
-        penalty = typed(given.get("penalty"), _Penalty | None, "its penalty")
-        return given | {"penalty": _penalty_from_json(penalty)}
+        parameters = dict(self.about.parameters)
+        penalty = typed(parameters.get("penalty"), _Penalty | None, "its penalty")
+        return parameters | {"penalty": _penalty_from_json(penalty)}
 
 
 def read_model(path: str | os.PathLike[str], make: Callable[[ModelFile], Model]) -> Model:
     """What ``make`` makes of a file `save_model` wrote; DataError where it is damaged."""
     what = repr(str(path))
     try:
-        found, whole = _content(Path(path), f"{what} is not a CRF model, or")
-        return make(ModelFile(found.about, _weights(found, whole)))
+        header, whole = _content(Path(path), f"{what} is not a CRF model, or")
+        return make(ModelFile(header.about, _weights(header, whole)))
     except OSError as error:
         raise DataError(f"cannot read {what}: {error.strerror}. Check the path.") from error
     except (TypeError, ValueError, OverflowError) as error:
@@ -399,15 +399,15 @@ def _content(path: Path, what: str) -> tuple[_Whole, int]:
     return _Whole(**plain, **names, **lists), whole
 
 
-def _weights(found: _Whole, whole: int) -> Weights:
+def _weights(header: _Whole, whole: int) -> Weights:
     """The weights of a file; ValueError where they do not fit together."""
-    active, values = np.asarray(found.active), np.asarray(found.weights, dtype=np.float64)
+    active, values = np.asarray(header.active), np.asarray(header.weights, dtype=np.float64)
     if active.shape != values.shape or not np.isfinite(values).all():
         raise ValueError("positions and weights do not belong together")
-    vocabularies = Vocabulary(found.unigrams), Vocabulary(found.bigrams)
-    if any(len(each) != len(set(each.names)) for each in vocabularies):
+    vocabularies = Vocabulary(header.unigrams), Vocabulary(header.bigrams)
+    if any(len(vocabulary) != len(set(vocabulary.names)) for vocabulary in vocabularies):
         raise ValueError("an observation is listed twice")
-    weights = Weights(np.zeros(0), found.labels, *vocabularies, found.plain)
+    weights = Weights(np.zeros(0), header.labels, *vocabularies, header.plain)
     if weights.layout.n_parameters > max(_MOST_PARAMETERS, _PER_BYTE * whole):
         raise ValueError(f"it would have {weights.layout.n_parameters:,} parameters")
     theta = weights.layout.zeros()
@@ -426,11 +426,15 @@ def _penalty_to_json(penalty: Any) -> dict[str, Any] | None:
     """A penalty as its name and fields; of one not from milpscore only how it prints."""
     if penalty is None:
         return None
-    name = next((name for name, made in PENALTIES.items() if made is type(penalty)), None)
+    name = next((name for name, kind in PENALTIES.items() if kind is type(penalty)), None)
     if name is None or not is_dataclass(penalty):
         return {"name": repr(penalty), "fields": None}
-    given = {field.name: getattr(penalty, field.name) for field in fields(penalty) if field.init}
-    plain = {key: np.asarray(value).tolist() for key, value in given.items() if value is not None}
+    arguments = {
+        field.name: getattr(penalty, field.name) for field in fields(penalty) if field.init
+    }
+    plain = {
+        key: np.asarray(value).tolist() for key, value in arguments.items() if value is not None
+    }
     return {"name": name, "fields": plain}
 
 

@@ -234,10 +234,10 @@ def add_singles(chain: Any, sums: Any) -> None:
     """Add the posterior of each row to the line of its set of unigram observations."""
     for r in range(len(chain.rows)):
         u, scale = chain.rows[r].unigrams, chain.scale[r]
-        own, other = chain.arriving[chain.rows[r].after], chain.leaving[r]
+        before, after = chain.arriving[chain.rows[r].after], chain.leaving[r]
         weight, line = chain.weights[u], sums[u]
         for y in range(len(line)):
-            line[y] += own[y] * other[y] * scale / weight[y]
+            line[y] += before[y] * after[y] * scale / weight[y]
 
 
 class Active(NamedTuple):

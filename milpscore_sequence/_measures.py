@@ -181,12 +181,12 @@ def _right(y_true: Labels, y_pred: Labels) -> list[list[bool]]:
 def _span_rows(y_true: Labels, y_pred: Labels) -> list[dict[str, Any]]:
     """The rows of all types of span, and of all together."""
     _flat(y_true, y_pred)
-    there, found = (
+    true, predicted = (
         {(number, *span) for number, labels in enumerate(side) for span in spans(labels)}
         for side in (y_true, y_pred)
     )
-    kinds = [[span[-1] for span in some] for some in (there, found, there & found)]
-    together = [["all"] * len(some) for some in kinds]
+    kinds = [[span[-1] for span in group] for group in (true, predicted, true & predicted)]
+    together = [["all"] * len(group) for group in kinds]
     return _rows("span", *kinds) + (_rows("span", *together) or [_row("span", "all", 0, 0, 0)])
 
 

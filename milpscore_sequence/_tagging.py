@@ -115,8 +115,11 @@ class Tagger:
         """
         labels = self._fitted().labels
         return [
-            [([labels[code] for code in one.labels.tolist()], one.probability) for one in found]
-            for found in n_best(self.encode(X), self.theta_, k)
+            [
+                ([labels[code] for code in one.labels.tolist()], one.probability)
+                for one in labellings
+            ]
+            for labellings in n_best(self.encode(X), self.theta_, k)
         ]
 
     def encode(self, X: Any, y: Any = None) -> SequenceData:

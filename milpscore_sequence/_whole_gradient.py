@@ -130,12 +130,12 @@ def working_set(objective: Objective, now: Iterate) -> IntArray:
         return np.arange(len(now.theta))
     steep = np.abs(now.gradient)
     steep[now.theta != 0.0] = np.inf
-    found = np.flatnonzero(steep > objective.rho1)
-    held = int(np.count_nonzero(now.theta))
-    most = held + max(held, _NEWCOMERS)
-    if len(found) > most:
-        found = np.sort(found[np.argpartition(-steep[found], most)[:most]])
-    return found
+    steepest = np.flatnonzero(steep > objective.rho1)
+    active = int(np.count_nonzero(now.theta))
+    most = active + max(active, _NEWCOMERS)
+    if len(steepest) > most:
+        steepest = np.sort(steepest[np.argpartition(-steep[steepest], most)[:most]])
+    return steepest
 
 
 def descended(

@@ -93,21 +93,21 @@ def make_letters_to_phonemes(
     layout = Layout(n_observations, n_observations, n_labels)
     theta = layout.zeros()
     mu, lam = layout.split(theta)
-    own = max(1, round(density * n_labels))
-    sounds = rng.permuted(np.tile(np.arange(n_labels), (n_observations, 1)), axis=1)[:, :own]
-    habit = np.maximum(7.0 - 2.0 * np.arange(own), 1.0)
+    n_sounds = max(1, round(density * n_labels))
+    sounds = rng.permuted(np.tile(np.arange(n_labels), (n_observations, 1)), axis=1)[:, :n_sounds]
+    habit = np.maximum(7.0 - 2.0 * np.arange(n_sounds), 1.0)
     np.put_along_axis(mu, sounds, habit + rng.uniform(-0.5, 0.5, sounds.shape), axis=1)
     lam += rng.normal(scale=2.0, size=lam.shape) * (rng.random(lam.shape) < density)
     offsets = pointer(2 + rng.poisson(5.3, n_sequences))
     letters = rng.choice(n_observations, offsets[-1], p=rng.dirichlet(np.full(n_observations, 2.0)))
-    held = np.ones(offsets[-1], dtype=np.int64)
-    held[offsets[:-1]] = 0
+    inner = np.ones(offsets[-1], dtype=np.int64)
+    inner[offsets[:-1]] = 0
     data = SequenceData(
         offsets=offsets,
         unigram_ptr=np.arange(offsets[-1] + 1),
         unigram_ids=letters,
-        bigram_ptr=pointer(held),
-        bigram_ids=letters[held > 0],
+        bigram_ptr=pointer(inner),
+        bigram_ids=letters[inner > 0],
         n_unigrams=n_observations,
         n_bigrams=n_observations,
         n_labels=n_labels,
@@ -218,10 +218,10 @@ def _sampled(done: Sweep, rng: np.random.Generator) -> IdArray:
         at = first[mild] + step
         moves = part.matrices[part.bigrams.of_position[at], labels[at - 1]]
         labels[at] = _drawn(moves * done.chain.leaving[row_of[at]], rng)
-    for index, found in done.by_logarithms:
-        for t in range(1, len(found.pairs)):
+    for index, by_logs in done.by_logarithms:
+        for t in range(1, len(by_logs.pairs)):
             at = data.offsets[index] + t
-            labels[at] = _drawn(found.pairs[t, labels[at - 1]][None], rng)[0]
+            labels[at] = _drawn(by_logs.pairs[t, labels[at - 1]][None], rng)[0]
     return labels.astype(np.int32)
 
 

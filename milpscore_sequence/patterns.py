@@ -55,10 +55,10 @@ class Reference:
     def answer(self, token: str) -> str:
         """What stands for the reference where it points at ``token``."""
         if self.regex is not None:
-            found = self.regex.search(token)
+            match = self.regex.search(token)
             if self.command == "t":
-                return "false" if found is None else "true"
-            token = "" if found is None else found.group()
+                return "false" if match is None else "true"
+            token = "" if match is None else match.group()
         return token.lower() if self.lower else token
 
     def beyond(self, padding: str) -> str:
@@ -137,10 +137,10 @@ def parse_patterns(lines: str | Iterable[str], source: str = "patterns") -> tupl
     DataError
         A line is not a pattern, or there is none; the message names source and line.
     """
-    given = lines.split("\n") if isinstance(lines, str) else list(lines)
+    rows = lines.split("\n") if isinstance(lines, str) else list(lines)
     found: list[Pattern] = []
     plain_at = None
-    for number, raw in enumerate(given, start=1):
+    for number, raw in enumerate(rows, start=1):
         text = _without_comment(raw).strip()
         if not text:
             continue

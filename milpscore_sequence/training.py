@@ -173,8 +173,8 @@ def least_subgradient(theta: FloatArray, gradient: FloatArray, rho1: float) -> F
     if rho1 == 0.0:
         return gradient
     least: FloatArray = gradient - np.clip(gradient, -rho1, rho1)
-    held = np.flatnonzero(theta != 0.0)  # of floats themselves it takes twice as long
-    least[held] = gradient[held] + rho1 * np.sign(theta[held])
+    active = np.flatnonzero(theta != 0.0)  # of floats themselves it takes twice as long
+    least[active] = gradient[active] + rho1 * np.sign(theta[active])
     return least
 
 
