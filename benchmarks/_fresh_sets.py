@@ -1,7 +1,7 @@
 """Forty sets nobody tuned to: scikit-learn's, generated ones, and variants of the six of UCI.
 
 They stand in pairs of one kind: the search may be tuned on the first of a pair (TUNE), figures are
-told of the second (REPORT).
+reported of the second (REPORT).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def words(n: int, p: int, seed: int) -> Rows:
 
 
 def gaussian(n: int, p: int, seed: int) -> Rows:
-    """Correlated measurements, every one of which tells a little."""
+    """Correlated measurements, every one of which says a little."""
     rng = np.random.default_rng(SEED + seed)
     X = rng.normal(size=(n, p)) + rng.normal(size=(n, 5)) @ rng.normal(size=(5, p)) * 0.6
     return X.round(3), labels(rng, X @ (rng.normal(size=p) * rng.exponential(0.5, size=p)), 0.5)

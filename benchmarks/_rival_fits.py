@@ -34,9 +34,9 @@ def answer() -> None:
                 held = {"file": asked["file"], "X": data["X"], "y": data["y"]}
         fit = FITS[asked["rival"]](held["X"], held["y"], asked["terms"], asked["reach"], 0)
         began = time.process_time()
-        told = fit()
-        told["cpu"] = time.process_time() - began
-        print("\x00" + json.dumps(told), flush=True)  # the rivals print lines too
+        reply = fit()
+        reply["cpu"] = time.process_time() - began
+        print("\x00" + json.dumps(reply), flush=True)  # the rivals print lines too
 
 
 class RivalFits:
@@ -61,8 +61,8 @@ class RivalFits:
         self.process.stdin.flush()
         for line in self.process.stdout:
             if line.startswith("\x00"):
-                told: dict[str, Any] = json.loads(line[1:])
-                return told
+                reply: dict[str, Any] = json.loads(line[1:])
+                return reply
         raise RuntimeError(f"{self.rival} ended with {self.process.wait()} on {asked}")
 
     def close(self) -> None:

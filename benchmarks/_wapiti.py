@@ -45,7 +45,7 @@ def _cpu(process: int) -> float:
 def trained(
     *options: str, patterns: Path, data: Path, model: Path, level: float, patience: float
 ) -> Run:
-    """Train until the objective is at ``level`` or so many CPU seconds are over; keep the model.
+    """Train until the objective is at ``level`` or the CPU seconds are over; keep the model.
 
     Its own rules to stop are off, and it decodes no more than one short sequence at each look.
     """

@@ -184,7 +184,7 @@ def falsehoods(made: Any, program: Any, better: float, rng: random.Random) -> It
 
 
 def tampered(names: list[str], count: int, folder: str) -> dict[str, Any]:
-    """How many of so many false certificates the checker rejects, by what was done to them."""
+    """How many false certificates the checker rejects, by what was done to them."""
     from milpscore.certificate import Certificate
     from milpscore.solvers import solve
     from milpscore_check import Refused, check, proved
@@ -223,7 +223,7 @@ def tampered(names: list[str], count: int, folder: str) -> dict[str, Any]:
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, help="only these sets")
     parser.add_argument("--kept", type=Path, help="a file of finished rows, to go on from")
-    parser.add_argument("--tamper", type=int, help="so many false certificates (default 1000)")
+    parser.add_argument("--tamper", type=int, help="number of false certificates (default 1000)")
 
 
 def main() -> None:

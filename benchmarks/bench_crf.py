@@ -252,11 +252,11 @@ def beside_wapiti(report: Report, name: str, rho1: float, quick: bool) -> None:
         rows: list[dict[str, Any]] = []
         reached_in: list[float] = []
         for rival, (options, patience) in RACERS.items():
-            told = rival.startswith("l-bfgs")
+            reply = rival.startswith("l-bfgs")
             run = wapiti.trained(
                 *options, "-1", str(rho1), "-2", "0", patterns=patterns, data=path, model=model,
-                level=level if told else -math.inf,
-                patience=min([5.0 if quick else patience, *(reached_in if told else [])]),
+                level=level if reply else -math.inf,
+                patience=min([5.0 if quick else patience, *(reached_in if reply else [])]),
             )  # fmt: skip
             reached = wapiti.objective(data, wapiti.weights(model, coding), rho1)
             spent = run.looks[-1][0]
@@ -316,8 +316,8 @@ def kept(report: Report) -> None:
         (caption, rows) for caption, rows in found["tables"].items()
         if caption.partition(":")[0] not in made
     ]  # fmt: skip
-    told = {each["target"] for each in report.targets}
-    report.targets += [each for each in found["targets"] if each["target"] not in told]
+    reply = {each["target"] for each in report.targets}
+    report.targets += [each for each in found["targets"] if each["target"] not in reply]
 
 
 def main() -> None:

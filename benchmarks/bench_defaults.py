@@ -55,11 +55,11 @@ def main() -> None:
             python = rival_python(rival)
             if python:
                 kept = settings.keep and settings.keep / f"{rival}-{name}.json"
-                told = _theirs(rival, python, X, y, folds[: most * FOLDS], settings.patience, kept)
-                if isinstance(told, str):
-                    report.note(f"{rival} on {name}: {told}")
+                reply = _theirs(rival, python, X, y, folds[: most * FOLDS], settings.patience, kept)
+                if isinstance(reply, str):
+                    report.note(f"{rival} on {name}: {reply}")
                 else:
-                    found[rival] = told
+                    found[rival] = reply
         rows.append(_row(name, X, found))
         report.records.append({"set": name, **found})
         print(f"{name}: {rows[-1]}", flush=True)
@@ -167,11 +167,11 @@ def _theirs(
                  for what in ("seconds", "terms")))
                 for k, (_, test) in enumerate(folds)
             ]  # fmt: skip
-    told = {**_summary(figures), "terms": int(max(f[3] for f in figures))}
+    reply = {**_summary(figures), "terms": int(max(f[3] for f in figures))}
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps({**told, "asked": asked}))
-    return told
+        kept.write_text(json.dumps({**reply, "asked": asked}))
+    return reply
 
 
 def _summary(figures: Sequence[Sequence[float]]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ DiaRem's, and insulin. One program chooses cuts and points, those of a feature a
 rising with each variable, over every scale. It charges jumps (total variation, lam = 1 / (2 n)), or
 cuts by Schwarz's criterion, log(n) / (2 n) each (and jumps by a hair, lam = 1e-6). Beside it stand
 binarsity, its lam chosen on a second cohort as large, scaled to 22 points and rounded, and the
-FastRiskScoreClassifier of imodels on the same cuts, at most ten points each, told that there are
+FastRiskScoreClassifier of imodels on the same cuts, at most ten points each, given their number,
 eight. Where DiaRem does not come back, its own objective on the same patients says why.
 
-A second table holds what no method can better by much: how exactly so many patients tell a point
+A second table holds what no method can better by much: how exactly a cohort shows a point
 (the inverse of Fisher's information at DiaRem), and how often the nearest whole points are DiaRem's
 where its cuts are given. A third one has the five groups that DiaRem was published for, without
 noise, from all the cuts: as an ordinal card, points and thresholds at once.
@@ -100,12 +100,12 @@ def imodels(design: Any, rival: RivalFits) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "data.npz"
         np.savez(file, X=steps.X, y=steps.y)
-        told = rival.fit(file, 8, 10)
-    points = np.rint(told["points"]).astype(np.int64)
-    return {"card": Scorecard.from_card(Card(points, Fraction(0)), steps), "cpu": told["cpu"]}
+        reply = rival.fit(file, 8, 10)
+    points = np.rint(reply["points"]).astype(np.int64)
+    return {"card": Scorecard.from_card(Card(points, Fraction(0)), steps), "cpu": reply["cpu"]}
 
 
-def told(n: int, slope: float, draws: int = 20_000) -> dict[str, Any]:
+def resolution(n: int, slope: float, draws: int = 20_000) -> dict[str, Any]:
     """How exactly n patients tell DiaRem's points, its cuts given, and a free scale with them."""
     from experiments.scores.data import make_diabetes_cohort
 
@@ -189,7 +189,7 @@ def case(
         "binarsity, rounded": binarsity(design, binner, (X, y), (others, labels)),
     }
     if rival is not None:
-        found["imodels, told eight cuts"] = imodels(design, rival)
+        found["imodels, given eight cuts"] = imodels(design, rival)
     truth, totals = diarem(), diarem().score(fresh)
     records = []
     for method, figures in found.items():
@@ -258,7 +258,10 @@ def main() -> None:
         rival.close()
     report.tables = [
         (f"{seeds} cohorts a line, at most {nodes} nodes a program", lines),
-        ("What so many patients tell, in points", [told(n, slope) for n, slope in shapes]),
+        (
+            "What that number of patients shows, in points",
+            [resolution(n, slope) for n, slope in shapes],
+        ),
     ]
     grouped = []
     for n in GROUPED:
@@ -304,7 +307,7 @@ def main() -> None:
         "than the card found, on the patients it was found from; least and most of the cohorts. "
         "Above 0, no search could have given DiaRem back: those patients have a better card.",
         "The AUC is that of 20,000 fresh patients of the same noise, less DiaRem's own. imodels is "
-        "told how many cuts DiaRem has; the one program is not, and binarsity has a second cohort.",
+        "given the number of DiaRem's cuts; the program is not, and binarsity has a second cohort.",
         "CPU holds the choice of lam for binarsity, the start card and the proof of the program.",
     )
     report.finish()

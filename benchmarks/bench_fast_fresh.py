@@ -3,9 +3,9 @@
 Three to ten terms, points in [-5, 5]; the judge is that of bench_risk_fast.py. On
 every set, for every number of terms, everybody fits in turn, again and again, one thread each, so
 that what else the machine does falls on all alike; times are medians of CPU time, the first fits
-left out. Of imodels' FastRiskScoreClassifier columns as they are, of FasterRisk the best card of
-its pool, fitted once. Half of the sets may be tuned on; the other half is what counts, and stands
-apart.
+left out. imodels' FastRiskScoreClassifier takes the columns as they are, FasterRisk gives the best
+card of its pool, fitted once. Half of the sets may be tuned on; the other half is what counts,
+and stands apart.
 """
 
 from __future__ import annotations
@@ -94,11 +94,11 @@ def in_turn(name: str, terms: int, rivals: list[RivalFits]) -> list[dict[str, An
             for rival in rivals:
                 if rival.rival == "fasterrisk" and turn > 0:
                     continue
-                told = rival.fit(file, terms, REACH)
-                times[rival.rival].append(told.pop("cpu"))
+                reply = rival.fit(file, terms, REACH)
+                times[rival.rival].append(reply.pop("cpu"))
                 found[rival.rival] = {
                     "set": name, "terms": terms, "by": rival.rival,
-                    "version": RIVALS[rival.rival], **told,
+                    "version": RIVALS[rival.rival], **reply,
                 }  # fmt: skip
     records = []
     for by, record in found.items():

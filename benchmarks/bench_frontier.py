@@ -204,7 +204,7 @@ def _line(row: dict[str, Any], before: Kept, beside: Kept) -> dict[str, Any]:
 
 def _merit(rows: Sequence[dict[str, Any]], before: Kept) -> list[str]:
     """How many are proved, and the mean gap; of the jobs both versions did where there are two."""
-    told = []
+    reply = []
     for formulation in FORMULATIONS:
         here = [row for row in rows if row["formulation"] == formulation]
         earlier = [before.get(*(row[name] for name in JOB)) for row in here]
@@ -212,10 +212,10 @@ def _merit(rows: Sequence[dict[str, Any]], before: Kept) -> list[str]:
         if both:
             here = [row for row, old in zip(here, earlier, strict=True) if old is not None]
         if here:
-            told.append(
+            reply.append(
                 f"{formulation}: {_told(here)}" + (f"; before: {_told(both)}" if both else "")
             )
-    return told
+    return reply
 
 
 def _proved_in(row: dict[str, Any]) -> float:

@@ -3,7 +3,7 @@
 One thread. Every racer runs at the loosest of its tolerances 1e-3, 1e-3.5, ... 1e-11 at which its
 worst relative duality gap, computed here, is at most 1e-6 (whole decades where a run takes more
 than a second); then all take turns, and a figure is the
-median of their CPU seconds. The first call (imports, compiling or reading compiled code) is told
+median of their CPU seconds. The first call (imports, compiling or reading code) is reported
 apart. ``--only PATTERN`` runs some of the rows.
 """
 

@@ -87,13 +87,13 @@ def main() -> None:
         best = min(ENGINES[:2], key=lambda e: (round(found[e]["gap"], 4), found[e]["cpu"]))
         taken = found["auto"]["answered"]
         right += best == taken
-        told = {
+        reply = {
             engine: f"{found[engine]['cpu']:.1f} s"
             if found[engine]["claim"] == "optimal"
             else f"gap {found[engine]['gap']:.0%}"
             for engine in ENGINES[:2]
         }
-        lines.append({"case": name, "rows (i, k)": design.shape[0], **told, "auto takes": taken})
+        lines.append({"case": name, "rows (i, k)": design.shape[0], **reply, "auto takes": taken})
     report.tables = [(f"CPU to the proof, or the gap after {limit:g} s of wall clock", lines)]
     report.target("auto takes the better engine", f"{len(lines)}", f"{right}", right == len(lines))
     report.finish()

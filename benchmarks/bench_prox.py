@@ -107,7 +107,7 @@ def chains(runs: int) -> dict[str, Any]:
 
 
 def in_turns(jobs: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
-    """CPU seconds of each job, the median of so many rounds."""
+    """CPU seconds of each job, the median of all rounds."""
     taken: dict[str, list[float]] = {by: [] for by in jobs}
     for _ in range(runs):
         for by, job in jobs.items():

@@ -5,7 +5,7 @@ score, and none for comparison; limits on errors from generous to impossible. Se
 process's CPU, and the limit counts them too, so that a busy machine changes nothing; all cases
 run in one process, imports and kernels being loaded by a first one that is not shown. With
 ``--kept`` every case is written to a file at once, and a later run begins where that one ended.
-``--time-limit`` sets another limit. With ``--longer`` what is open then is run again with so many
+``--time-limit`` sets another limit. With ``--longer`` what is open then is run again with that many
 seconds, and its gap held against twice that without the rule.
 """
 
@@ -99,10 +99,10 @@ def longer(
         case = name, formulation, rule
         if cases[case]["answer"] != "gap":
             return 0.0
-        told = f"{rule}, {seconds:g} s"
-        if (row := kept.get(name, formulation, told)) is None:
-            row = kept.add({**answered(*case, seconds), "rule": told})
-        found[f"{name}, {formulation}, {told}"] = row
+        said = f"{rule}, {seconds:g} s"
+        if (row := kept.get(name, formulation, said)) is None:
+            row = kept.add({**answered(*case, seconds), "rule": said})
+        found[f"{name}, {formulation}, {said}"] = row
         return float(row["gap"] if row["answer"] == "gap" else 0.0)
 
     table = []
@@ -129,12 +129,12 @@ def by_rule(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         line = table.setdefault(row["rule"], {"rule": row["rule"], **sets})
         if not row["met"]:
-            told = "**nothing**"
+            said = "**nothing**"
         elif row["answer"] == "no card (proved)":
-            told = "no card"
+            said = "no card"
         else:
-            told = "proved" if row["answer"] == "optimal" else f"{100 * row['gap']:.3g} %"
-        line[row["set"]] = f"{told}, {row['cpu']:.1f} s"
+            said = "proved" if row["answer"] == "optimal" else f"{100 * row['gap']:.3g} %"
+        line[row["set"]] = f"{said}, {row['cpu']:.1f} s"
     return list(table.values())
 
 

@@ -41,8 +41,8 @@ def make(path: str, rows: int, columns: int, mixed: bool) -> dict[str, Any]:
         whole = f"{level} * 10"
         decimal = f"{level} + {noise.format(j=j)}"
         parts.append(f"{decimal if j in DECIMALS else whole} AS x{j}")
-    told = "(u0 >= 2)::INTEGER + (u1 >= 3)::INTEGER + (u2 >= 4)::INTEGER >= 2"
-    label = f"({told}) <> (hash(i, 'y') % 100 < 7)" if mixed else "x0 > 0.4"
+    reply = "(u0 >= 2)::INTEGER + (u1 >= 3)::INTEGER + (u2 >= 4)::INTEGER >= 2"
+    label = f"({reply}) <> (hash(i, 'y') % 100 < 7)" if mixed else "x0 > 0.4"
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as con:
         names = ", ".join(f"u{k}" for k in range(HIDDEN))
         con.execute(f"SET memory_limit = '{LIMIT}'")
@@ -159,7 +159,7 @@ def descended(path: str) -> dict[str, Any]:
 
 
 def refused(path: str) -> dict[str, Any]:
-    """How long it takes to be told that rows do not merge."""
+    """How long it takes to learn that rows do not merge."""
     from milpscore.core.errors import SizeError
     from milpscore.data import Binner, read_patterns
 
@@ -215,14 +215,17 @@ def main() -> None:
             report.target(f"{name}: claim", "optimal", ours["claim"], ours["claim"] == "optimal")
             if columns == 30 and rows > 2e6:  # of fewer rows no more than a million are distinct
                 in_child(make, path, rows, columns, False, patience=3600)
-                told = in_child(refused, path, patience=3600)
+                reply = in_child(refused, path, patience=3600)
                 turned.append({
-                    "table": f"{name}, noise", "seconds": f"{told['wall']:.1f} ({told['cpu']:.1f})",
-                    "peak": f"{told['peak_mb']:.0f} MB", "said": told["said"],
+                    "table": f"{name}, noise",
+                    "seconds": f"{reply['wall']:.1f} ({reply['cpu']:.1f})",
+                    "peak": f"{reply['peak_mb']:.0f} MB", "said": reply["said"],
                 })  # fmt: skip
-                report.records += [{"table": f"{name}, noise", "refused": told}]
-                glanced = "rows looked at" in told["said"]  # no pass was made over the features
-                got = f"{told['cpu']:.1f} CPU s; the bare scan of the other took {plain['cpu']:.1f}"
+                report.records += [{"table": f"{name}, noise", "refused": reply}]
+                glanced = "rows looked at" in reply["said"]  # no pass was made over the features
+                got = (
+                    f"{reply['cpu']:.1f} CPU s; the bare scan of the other took {plain['cpu']:.1f}"
+                )
                 report.target(f"{name}, noise: refused", "within the first pass", got, glanced)
                 for what, job in (("card and bound of a sample", sampled), ("path", descended)):
                     found = in_child(job, path, patience=7200)

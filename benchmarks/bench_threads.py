@@ -3,7 +3,7 @@
 What parts a search has depends on the number of workers, never on their speed. So it is run here
 part by part in one process, as for that many workers; the parts' CPU seconds, their order and what
 the sender does between them are then replayed on workers that start a part as soon as they are
-free, with so many milliseconds of way in each direction. The makespan says the speed-up against one
+free, after stated milliseconds of way in each direction. The makespan says the speed-up against one
 process on the same nodes and the share of the workers' time that is idle, whatever else the machine
 is doing. ``--wall`` measures seconds of real processes instead, the best of three runs: for an idle
 machine.
@@ -39,7 +39,7 @@ WAY = 0.005
 
 
 class Replayed:
-    """A Dask client of so many workers, which does every task at once and takes note of it."""
+    """A Dask client of several workers, which does every task at once and takes note of it."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.cpu, self.sizes = workers, [], []  # type: ignore[var-annotated]
@@ -105,7 +105,7 @@ class _Noted(Future):  # type: ignore[type-arg]
 def measured(
     name: str, formulation: str, terms: int, nodes: int, workers: int, wall: bool
 ) -> dict[str, Any]:
-    """One search on so many workers, 1 being alone."""
+    """One search on several workers, 1 being alone."""
     from milpscore.formulations import FORMULATIONS
     from milpscore.solvers import solve
 
@@ -161,9 +161,15 @@ def main() -> None:
             # a node limit is reached a little later by many; a proof is one
             more = 1.0 if row["claim"] == "optimal" else row["nodes"] / alone["nodes"]
             speed = more * alone["seconds"] / row["seconds"]
-            told = {**dict.fromkeys(FIGURES), **row, "speed-up": speed}
-            report.records.append(told)
-            print({k: v if v is None else round(v, 4) for k, v in told.items() if k in FIGURES})
+            row_of_table = {**dict.fromkeys(FIGURES), **row, "speed-up": speed}
+            report.records.append(row_of_table)
+            print(
+                {
+                    k: v if v is None else round(v, 4)
+                    for k, v in row_of_table.items()
+                    if k in FIGURES
+                }
+            )
     report.tables = [
         (
             "seconds of real processes" if settings.wall else "replayed",

@@ -62,9 +62,9 @@ def _run(asked: argparse.Namespace) -> int:
     def progress(done: int, total: int) -> None:
         print(f"{name}: {done} of {total} runs", file=sys.stderr)
 
-    told = None if asked.quiet else progress
+    shown_progress = None if asked.quiet else progress
     with on_dask(asked.dask):
-        found = experiment.run(runs, out=asked.out, n_jobs=asked.jobs, progress=told)
+        found = experiment.run(runs, out=asked.out, n_jobs=asked.jobs, progress=shown_progress)
     tables = found.tables()
     if asked.json:
         records = {key: frame.to_dict("records") for key, frame in tables.items()}

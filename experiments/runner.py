@@ -99,7 +99,7 @@ def finish_runs(
 
 
 class Finding(SimpleNamespace):
-    """What the runs say: tables, ``runs`` with a row a run, and what only a figure needs."""
+    """What the runs say: tables, ``runs`` with a row per run, and what only a figure needs."""
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables that a person reads: all but the single runs, and those without rows."""
@@ -121,7 +121,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     name: ClassVar[str]
     repetitions: ClassVar[int]
-    """Draws of the data unless told otherwise."""
+    """Draws of the data unless stated otherwise."""
     figure: ClassVar[str] = ""
     """The "module:function" that draws a finding; empty where there is none."""
     free: ClassVar[frozenset[str]] = frozenset({"data"})
@@ -152,7 +152,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return getattr(import_module(module), function)(found)
 
     def total(self, repetitions: int) -> int:
-        """Runs of so many repetitions."""
+        """The runs of all repetitions."""
         return repetitions
 
     def settings(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def means_of(runs: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:
-    """A row a group: each column's mean and standard deviation (NAME_stdev), and the runs."""
+    """A row per group: each column's mean and standard deviation (NAME_stdev), and the runs."""
     grouped = runs.groupby(by, sort=False)
     table = pd.DataFrame(
         {

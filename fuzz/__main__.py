@@ -131,7 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=list(KINDS), action="append", help="default: all")
-    parser.add_argument("--cases", type=int, help="end after so many turns")
+    parser.add_argument("--cases", type=int, help="end after this number of turns")
     parser.add_argument("--stop", action="store_true", help="end at the first wrong claim")
     parser.add_argument("--shrink", type=float, default=60.0, help="seconds for each wrong claim")
     given = parser.parse_args(arguments)

@@ -68,7 +68,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def harm(value: Any, rng: Random, times: int = 1) -> Any:
-    """A value of JSON with so many entries replaced, left out, renamed or doubled."""
+    """A value of JSON with that number of entries replaced, left out, renamed or doubled."""
     value = json.loads(json.dumps(value))
     for _ in range(times):
         found = list(places(value))

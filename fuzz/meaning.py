@@ -125,7 +125,7 @@ class Case:
 
     @property
     def margin(self) -> Fraction:
-        """Of the card's own totals under a hinge loss."""
+        """The margin of the card's own totals under a hinge loss."""
         return exact(self.get("margin", 1.0) / self.get("gamma", 1.0))
 
 
@@ -331,7 +331,7 @@ LEAST: dict[str, Callable[[float, float], float]] = {
 
 _HALVINGS = 70
 _FAR = 60.0
-"""Of the best constant score: the loss is flat, or rises, beyond."""
+"""The best constant score's range: the loss is flat, or rises, beyond."""
 
 
 @dataclass(frozen=True)
@@ -472,7 +472,7 @@ COSTS: dict[str, Callable[[int], int]] = {"absolute": abs, "squared": lambda k: 
 
 
 def _cost(case: Case) -> Callable[[int], int]:
-    """What an answer so many levels off costs."""
+    """What an answer costs that is this number of levels off."""
     return COSTS.get(case.get("cost", "absolute"), lambda k: int(k != 0))
 
 

@@ -135,7 +135,7 @@ def _neighbours(x: Array, v: Array, rng: Random) -> list[Array]:
 
 
 def check_prox(rng: Random) -> None:
-    """One prox of a random penalty at an awkward point; Wrong where it is no minimiser."""
+    """One prox of a random penalty at an awkward point; Wrong where it is not a minimiser."""
     name, arguments, omega = penalty(rng)
     lam, step = pick(rng, 1e-6, 0.1, 0.7, 5.0), pick(rng, 1e-3, 1.0, 3.7)
     v = rng.normal(size=SIZE) * pick(rng, 1e-6, 0.1, 1.0, 20.0)
@@ -166,6 +166,8 @@ def check_prox(rng: Random) -> None:
         raise Wrong("a prox outside the domain", f"{said}: {x.tolist()}")
     for z in _neighbours(x, v, rng):
         if objective(z) < least + math.fsum((z - x) ** 2) / 2 - 1e-9 * size:
-            raise Wrong("a prox that is no minimiser", f"{said}: {x.tolist()}, better {z.tolist()}")
+            raise Wrong(
+                "a prox that is not a minimiser", f"{said}: {x.tolist()}, better {z.tolist()}"
+            )
     if not sets and abs(float(made.value(x)) - lam * omega(x)) > 1e-9 * max(1.0, lam * omega(x)):
         raise Wrong("another penalty", f"{said}: value {made.value(x)!r}, own {lam * omega(x)!r}")

@@ -131,9 +131,9 @@ def check(case: Case, counts: Counts) -> None:
 
 
 def hold(
-    case: Case, result: Result, truth: Truth, caveat: str, told: Sequence[TracePoint] = ()
+    case: Case, result: Result, truth: Truth, caveat: str, reported: Sequence[TracePoint] = ()
 ) -> None:
-    """Every sentence of a result against the truth, and what was ``told`` while it was made.
+    """Every sentence of a result against the truth, and what was ``reported`` while it was made.
 
     Under a ``caveat`` of the program the truth is of the cards it names, and others may be better.
     """
@@ -148,7 +148,7 @@ def hold(
     none = result.termination is Termination.INFEASIBLE or "no card meets" in result.message
     if result.card is None and none and math.isfinite(best):
         raise Wrong("infeasible with a card", said)
-    for point in (*result.trace, *told):
+    for point in (*result.trace, *reported):
         if point.dual_bound > best + CLAIM * size:
             raise Wrong("bound above the optimum on the way", f"{point}; {said}")
     if result.card is None:
@@ -184,8 +184,8 @@ def hold_card(case: Case, card: Any, reported: tuple[float, float, float], ties:
 
 def _solve(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     """One engine's answer, and that it is one at all where nothing stopped it."""
-    told: list[TracePoint] = []
-    result = solve(program, case.engine, callback=told.append, **case.options)
+    reported: list[TracePoint] = []
+    result = solve(program, case.engine, callback=reported.append, **case.options)
     counts.solves += 1
     counts.answers[str(result.claim)] += 1
     if program.statement.caveat and not result.caveat:  # proved without a gap below T
@@ -193,7 +193,7 @@ def _solve(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     # what HiGHS itself says is doubted only at the end; numbers it cannot hold are named
     named = "HiGHS drops" in result.message
     ours = result.solver in ("tree", "outer_approximation") and not named
-    hold(case, result, truth, program.statement.caveat, told if ours else ())
+    hold(case, result, truth, program.statement.caveat, reported if ours else ())
     closed = result.claim is Claim.OPTIMAL or math.isinf(truth.best)
     late = result.termination is Termination.TIME_LIMIT  # the machine's business, no claim's
     counts.answers["late"] += late
@@ -360,7 +360,7 @@ def _limits(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
 
 
 class Here:
-    """A client that does what it is told at once, as if it had so many workers."""
+    """A client that does each task at once, as if it had ``workers`` workers."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.parts = workers, 0

@@ -58,6 +58,7 @@ def test_this_house_is_in_order() -> None:
         ("milpscore/core/a.py", "# at most so many columns\n", "a.py:1: say 'so many'"),
         ("milpscore/core/a.py", '"""Of each row."""\n', "say"),
         ("milpscore_study/b.py", "x = 'give one a row'\n", "b.py:1: say 'one a row'"),
+        ("fuzz/c.py", "# end after so many turns\n", "c.py:1: say 'so many'"),
         ("docs/page.md", "A line.\nA constant is no term.\n", "page.md:2: say 'is no'"),
         ("docs/page.md", "It tells how far it is.\n", "say 'tells'"),
     ],

@@ -18,6 +18,7 @@ from pathlib import Path
 PACKAGES = (
     "milpscore", "milpscore_show", "milpscore_study", "milpscore_sequence", "milpscore_check",
 )  # fmt: skip
+BESIDE = ("benchmarks", "experiments", "fuzz")
 TEXTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 BRANCHES = (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.comprehension, ast.Assert)
 MOST_BRANCHES = 20
@@ -116,7 +117,9 @@ def findings(root: Path) -> Iterator[str]:
             )
             yield from idioms(place, text)
         repeated += [f"{package}:{name}" for name, count in classes.items() if count > 1]
-    for path in [*(root / name for name in TEXTS), *sorted((root / "docs").rglob("*.md"))]:
+    beside = [path for folder in BESIDE for path in sorted((root / folder).rglob("*.py"))]
+    pages = sorted((root / "docs").rglob("*.md"))
+    for path in [*(root / name for name in TEXTS), *pages, *beside]:
         place = path.relative_to(root).as_posix()
         if path.is_file() and not place.startswith(("docs/_generated", "docs/measured")):
             yield from idioms(place, path.read_text(encoding="utf-8"))

@@ -53,7 +53,7 @@ class BinarsityComparison(OfSets, frozen=True, kw_only=True):
     ``sizes`` says, stand for the large ones. Seconds are those of the whole path, without binning,
     one thread of CPU; besides them nothing depends on the machine.
 
-    Tables: ``sets``, ``summary`` (a row a set and method), ``notes`` (sets left out).
+    Tables: ``sets``, ``summary`` (a row per set and method), ``notes`` (sets left out).
 
     References
     ----------

@@ -25,7 +25,7 @@ class BinarsityRate(Experiment, frozen=True, kw_only=True):
     jumps times log(d) / n: ``share`` is the risk in these units, ``slope`` the power of n that fits
     the mean risks, -1 by the inequality; a penalty that does not fuse bins pays for each of them.
 
-    Tables: ``summary`` (a row a size and method) and ``rates`` (a row a method).
+    Tables: ``summary`` (a row per size and method) and ``rates`` (a row per method).
 
     References
     ----------

@@ -48,7 +48,7 @@ class BinarsityToys(Experiment, frozen=True, kw_only=True):
     constant, so that its model without the sum-to-zero constraint ("tv") is binarsity's, but for a
     constant that moves between block and intercept.
 
-    Tables: ``signal`` and ``summary`` (of the second toy), a row a method: rmse from the truth,
+    Tables: ``signal`` and ``summary`` (of the second toy), a row per method: rmse from the truth,
     auc on fresh rows, jumps found, recall and precision of the places (a found one within ``near``
     points or bins of a true one is right). ``drawn`` holds run 0 for the figure.
 
@@ -186,11 +186,11 @@ def _recovery(truth: StepFunctions, found: StepFunctions, near: float) -> dict[s
         errors.append(float(np.mean(gaps**2)))
         jumps = np.abs(np.diff(found.levels[feature])) > _LEAST_JUMP
         matches.append(matched(truth.thresholds[feature], found.thresholds[feature][jumps], near))
-    told = [each["precision"] for each in matches if each["precision"] is not None]
+    known = [each["precision"] for each in matches if each["precision"] is not None]
     return {
         "rmse": float(np.sqrt(np.mean(errors))),
         "recall": float(np.mean([each["recall"] for each in matches])),
-        "precision": float(np.mean(told)) if told else None,
+        "precision": float(np.mean(known)) if known else None,
     }
 
 

@@ -47,8 +47,8 @@ class EyeFigure2(Experiment, frozen=True, kw_only=True):
     as in Table 2), ours are optima up to ``tol``: the optimal weight of EYE's unknown twin is 0,
     its log ratio infinite, and a finite ratio is what the tolerance leaves.
 
-    Tables: ``runs`` (a row a run, penalty, beta, NaN for EYE, and lam; log_ratio is NaN for the
-    null model) and ``summary`` (a row a curve: share of models with a coefficient, among them the
+    Tables: ``runs`` (a row per run, penalty, beta, NaN for EYE, and lam; log_ratio is NaN for the
+    null model) and ``summary`` (a row per curve: share of models with a coefficient, among them the
     credible ones, log_ratio > 0; the largest lam at which fewer than half are; mean accuracy over
     all lam, and over the upper half of the grid).
 
@@ -216,7 +216,7 @@ class EyeFigure4b(_Figure4, frozen=True, kw_only=True):
     """Groups of alike features, none to all of them known; all else as in Table 2 (sec. 4.3.3).
 
     The groups without a part in the label are not shown. At ``correlation=1``, which the paper
-    tells of, optima are not unique wherever a penalty sees only the sum of their sizes (L1,
+    speaks of, optima are not unique wherever a penalty sees only the sum of their sizes (L1,
     weighted L1, EYE among unknown features): what an algorithm answers is one of many.
     """
 

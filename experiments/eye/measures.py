@@ -75,9 +75,9 @@ def sparsest_accurate(
 
     The best model has the highest mean AUC over the bootstrap samples. Another is significantly
     worse if its one-sided paired p-value lies below ``level``: p = (1 + number of samples in which
-    its AUC is at least the best one's) / (1 + n_bootstrap). Of the rest, the best among them, the
-    one with the largest Gini coefficient is chosen; of equal ones the one with the higher mean AUC,
-    then the first. Sec. 4.1, criterion (ii); the paper does not name its test.
+    its AUC is at least the best one's) / (1 + n_bootstrap). Among the rest, the best
+    included, the largest Gini coefficient is chosen; among equals the higher mean AUC, then the
+    first. Sec. 4.1, criterion (ii); the paper does not name its test.
 
     Scores (n, M) are those of the validation rows, coefficients have the shape (M, p). The answer
     is the chosen model, and which ones (M,) are not significantly worse than the best.

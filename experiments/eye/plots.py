@@ -143,7 +143,7 @@ def _draw_curves(ax: Axes, table: pd.DataFrame, column: str) -> None:
 
 
 def _draw_rows(ax: Axes, summary: pd.DataFrame, column: str) -> None:
-    """Means with 95 % intervals, a row a method, the first at the top."""
+    """Means with 95 % intervals, a row per method, the first at the top."""
     rows = np.arange(len(summary))
     reach = _NORMAL_95 * (summary[f"{column}_stdev"] / np.sqrt(summary["runs"])).fillna(0.0)
     for at, method in enumerate(summary["method"]):

@@ -23,7 +23,7 @@ class EyeFigure3(Experiment, frozen=True, kw_only=True):
     orthonormal design and answers, fits every penalty, and holds the coefficients against what eq.
     10 of the paper makes of the coefficients of least squares (:func:`implied`).
 
-    Tables: ``runs`` (a row a run, penalty and feature) and ``summary`` (a row a penalty, EYE's
+    Tables: ``runs`` (a row per run, penalty and feature) and ``summary`` (a row per penalty, EYE's
     known features apart: share of exact zeros, the largest least-squares coefficient that became
     one, the least that did not, the largest distance from the formula).
 

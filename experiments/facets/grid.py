@@ -157,8 +157,8 @@ class FacetsFigure3(_OnGrid, frozen=True, kw_only=True):
 
     By default the paper's mammo, or where its file is missing "wdbc", which the notes then say.
 
-    Tables: ``runs`` (a row a repetition and model), ``summary``, ``notes``. ``coefficients``, shape
-    (a, b, p), are those of all rows in units of gamma = alpha / beta, for standardised columns.
+    Tables: ``runs`` (a row per repetition and model), ``summary``, ``notes``. ``coefficients``,
+    shape (a, b, p), are those of all rows in units of gamma = alpha / beta, columns standardised.
 
     References
     ----------

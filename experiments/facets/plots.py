@@ -20,7 +20,7 @@ _MEASURES = {"cv_accuracy": "Accuracy, held out", "cv_integrity": "Integrity, me
 
 @styled
 def table2_figure(found: Finding) -> Figure:
-    """Table 2: each count, a row a set; dots are ours, hollow diamonds the paper's."""
+    """Table 2: each count, a row per set; dots are ours, hollow diamonds the paper's."""
     figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True)
     table = found.summary
     rows = np.arange(len(table))

@@ -51,9 +51,9 @@ class FacetsTable1(OfSets, frozen=True, kw_only=True):
     spambase sets are not read here. A run is one outer fold of one set; a repetition has folds of
     its own.
 
-    Tables: ``summary`` (a row a set and learner: accuracy over all folds, the paper's, median
-    terms, whole and empty models, seconds) and ``best`` (a row a set: the best learner of all, and
-    of those whose models are all whole).
+    Tables: ``summary`` (a row per set and learner: accuracy over all folds, the paper's, median
+    terms, whole and empty models, seconds) and ``best`` (a row per set: the best learner of all,
+    and of those whose models are all whole).
 
     References
     ----------

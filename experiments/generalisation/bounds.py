@@ -36,7 +36,7 @@ class Generalisation:
     cards : int
         How many (points, threshold) the statement allows, its rules aside.
     length : float
-        Bits that name this card among them: of its number of terms, of the points of so many
+        Bits that name this card among them: its number of terms, the points of that many
         terms, and of the threshold.
     occam : float
         The largest error rate p for which so few errors have the probability delta 2^-length
@@ -124,7 +124,7 @@ def generalisation(
     ----------
     card : Scorecard or Result
     program : Program
-        That the card was found with: it tells which cards are allowed, and holds the rows.
+        That the card was found with: it says which cards are allowed, and holds the rows.
     delta : float in (0, 1)
         Each bound fails for at most this share of samples.
 
@@ -238,7 +238,7 @@ def _thresholds(statement: Statement, card: Card, *, chosen: bool) -> tuple[Frac
     """(step of totals, thresholds allowed, those that can answer differently with these points).
 
     Totals of columns that hold 0 and 1 are whole, from the sum of the negative points to that of
-    the positive ones: one threshold for each, and one above them all. Else they are told apart by
+    the positive ones: one threshold for each, and one above them all. Else they are stated apart by
     the step of the thresholds, or of the data.
     """
     rule, design = statement.intercept, statement.design
@@ -257,10 +257,10 @@ def _thresholds(statement: Statement, card: Card, *, chosen: bool) -> tuple[Frac
         allowed = min(
             allowed, math.floor(rule.upper / rule.step) - math.ceil(rule.lower / rule.step) + 1
         )
-    told = int(np.abs(card.coefficients).sum()) + 2
+    stated = int(np.abs(card.coefficients).sum()) + 2
     if chosen:
-        return step, max(allowed, told), told
-    return step, allowed, min(allowed, told) if whole else allowed
+        return step, max(allowed, stated), stated
+    return step, allowed, min(allowed, stated) if whole else allowed
 
 
 def _rethresholded(card: Scorecard) -> Card:
@@ -271,7 +271,7 @@ def _rethresholded(card: Scorecard) -> Card:
 def complexities(
     X: FloatArray, norms: FloatArray, rows: int
 ) -> tuple[tuple[int, float], tuple[int, float]]:
-    """Of eqs (6) and (7): which whole norm, and the complexity of its ball."""
+    """Eqs (6) and (7): which whole norm, and the complexity of its ball."""
     first = max(1, math.ceil(norms.sum() - 1e-9))
     second = max(1, math.ceil(norms @ norms - 1e-9))
     widest = max(1.0, float(np.abs(X).max(initial=0.0)))

@@ -114,11 +114,11 @@ def main() -> None:
             cpu, wall = time.process_time(), time.perf_counter()
             answer = fit()
             times.append((time.process_time() - cpu, time.perf_counter() - wall))
-    told = {" ".join(str(each.message).split()) for each in heard}
+    notes = {" ".join(str(each.message).split()) for each in heard}
     answer |= {
         "version": version(asked["package"]),
         "times": times,
-        "note": "; ".join(sorted(told)),
+        "note": "; ".join(sorted(notes)),
     }
     (folder / "answer.json").write_text(json.dumps(answer))
 

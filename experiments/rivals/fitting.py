@@ -219,13 +219,16 @@ def _run(python: str, design: Design, settings: dict[str, Any], time_limit: floa
         return _card(rival, json.loads(answer.read_text()), design.shape[1])
 
 
-def _card(rival: str, told: Mapping[str, Any], columns: int) -> RivalCard:
-    points = np.array(told["points"], dtype=np.float64)
-    if points.shape != (columns,) or not np.isfinite([*points, told["slope"], told["shift"]]).all():
+def _card(rival: str, reply: Mapping[str, Any], columns: int) -> RivalCard:
+    points = np.array(reply["points"], dtype=np.float64)
+    if (
+        points.shape != (columns,)
+        or not np.isfinite([*points, reply["slope"], reply["shift"]]).all()
+    ):
         return RivalCard(
-            rival, version=told["version"], error=f"its answer is no card of {columns} columns"
+            rival, version=reply["version"], error=f"its answer is not a card of {columns} columns"
         )
     return RivalCard(
-        rival, told["version"], points, told["slope"], told["shift"],
-        tuple((float(cpu), float(wall)) for cpu, wall in told["times"]), told["note"],
+        rival, reply["version"], points, reply["slope"], reply["shift"],
+        tuple((float(cpu), float(wall)) for cpu, wall in reply["times"]), reply["note"],
     )  # fmt: skip

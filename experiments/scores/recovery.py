@@ -55,7 +55,7 @@ class DiaremRecovery(Experiment, frozen=True, kw_only=True):
     to a largest total of 22 and rounded, the separator set where the fewest training rows are
     wrong.
 
-    Tables: ``summary`` (on 20,000 fresh patients, a row a size and method, and DiaRem itself:
+    Tables: ``summary`` (on 20,000 fresh patients, a row per size and method, and DiaRem itself:
     correlation of the totals with DiaRem's; recall and precision of the true cuts; bins after
     merging) and ``points`` (of every bin of the grid, means over the repetitions of the largest
     size, every card scaled to DiaRem's largest total). ``cards`` and ``totals`` are those of

@@ -32,10 +32,10 @@ class SlimStrength(OfSets, frozen=True, kw_only=True):
     """The four programs of :func:`slim_program` on several sets; a run is one set, all seeds.
 
     Points in [0, reach] or [-reach, 0] by the sign of each column's correlation with the label, one
-    thread. The seeds permute the rows and are HiGHS's random_seed. Of sets with more than
-    ``most_rows`` rows a stratified sample is taken, the same for all.
+    thread. The seeds permute the rows and are HiGHS's random_seed. Sets of more than
+    ``most_rows`` rows are sampled by strata, the same for all.
 
-    Tables: ``summary`` (medians over the seeds, a row a set and program; ``lp_bound`` is the bound
+    Tables: ``summary`` (medians over the seeds, a row per set and program; ``lp_bound`` is that
     of the LP alone), ``profile`` (share of set, seed and switches with a gap of at most ``gap``, by
     time ratio), ``integrals`` (of |f - g| / max(|f|, |g|) over the seconds of the limit, f the best
     card, g the bound, 1 while one of them is missing; medians over all), ``checks`` (LP bounds
@@ -130,7 +130,7 @@ class SlimStrength(OfSets, frozen=True, kw_only=True):
         return figure
 
     def _sample(self, design: Design) -> Design:
-        """At most so many rows, the classes in their proportions."""
+        """At most ``most_rows`` rows, the classes in their proportions."""
         if len(design.y) <= self.most_rows:
             return design
         rows, _ = train_test_split(

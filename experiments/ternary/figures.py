@@ -47,11 +47,11 @@ class TernaryFigures(Experiment, frozen=True, kw_only=True):
     its card and bound depend on the machine; a limit on nodes does not). It starts from the best
     card of the others.
 
-    Tables, a row a gamma: ``binary`` (Figure 3: doubled weights that are 0 or 1), ``summary``
+    Tables, a row per gamma: ``binary`` (Figure 3: doubled weights that are 0 or 1), ``summary``
     (Figures 7 and 8: mean error on the training rows), ``objectives``, ``proofs`` (in_order counts
-    the runs with relaxed <= bound <= exact <= every rounding); ``shape`` (a row a statement of the
-    paper). ``weights``, shape (runs, g, 2, dimension), are Figure 4's: at the vertex, then at the
-    interior point.
+    the runs with relaxed <= bound <= exact <= every rounding); ``shape`` (a row per statement of
+    the paper). ``weights``, shape (runs, g, 2, dimension), are Figure 4's: at the vertex, then at
+    the interior point.
 
     References
     ----------
@@ -235,7 +235,7 @@ def _binary(weights: FloatArray, gammas: FloatArray) -> pd.DataFrame:
 
 
 def _wide(runs: pd.DataFrame, column: str, methods: Sequence[str] = METHODS) -> pd.DataFrame:
-    """Means over the runs, a row a gamma, a column a method."""
+    """Means over the runs, a row per gamma, a column a method."""
     means = runs.pivot_table(index="gamma", columns="method", values=column)
     return means[list(methods)].rename_axis(columns=None).reset_index()
 

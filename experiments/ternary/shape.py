@@ -132,7 +132,7 @@ def _search_rows(errors: pd.DataFrame) -> list[Row]:
         (
             "7, 8",
             "local search dominates convex rounding",
-            f"its mean error is no larger at {int(wins.sum())} of {len(wins)} margins",
+            f"its mean error is at most as large at {int(wins.sum())} of {len(wins)} margins",
             bool(wins.all()),
         ),
     ]

@@ -73,8 +73,8 @@ def test_figures_are_recomputed_from_the_card(rows: tuple[Any, Any], stand_in: A
         ("raise RuntimeError('no luck')", "1, 0, 0", "no luck"),
         ("import time; time.sleep(600)", "1, 0, 0", "no answer within"),
         ("import os; os._exit(7)", "1, 0, 0", "ended with 7"),
-        ("pass", "1, 0", "no card of 3 columns"),
-        ("pass", "1, 0, np.nan", "no card of 3 columns"),
+        ("pass", "1, 0", "not a card of 3 columns"),
+        ("pass", "1, 0, np.nan", "not a card of 3 columns"),
     ],
 )
 def test_what_goes_wrong_becomes_a_row(
