@@ -77,6 +77,11 @@ def inner(kernel: Kernel) -> Kernel:
     return cast("Kernel", _compiled(kernel, no_cpython_wrapper=True))
 
 
+def inlined(kernel: Kernel) -> Kernel:
+    """Return a step of a hot loop: always written into its caller, where a call costs too much."""
+    return cast("Kernel", _compiled(kernel, no_cpython_wrapper=True, forceinline=True))
+
+
 def _compiled(kernel: Kernel, **options: bool) -> Any:
     """Return numba's dispatcher for a kernel."""
     with making:

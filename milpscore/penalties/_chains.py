@@ -17,18 +17,9 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.penalties.ramps import (
-    ROUNDING,
-    Term,
-    Vector,
-    check_blocks,
-    check_length,
-    check_one_dimension,
-    check_vector,
-    per_feature,
-    prox_arguments,
-    shrink,
-)
+from milpscore.penalties import checks
+from milpscore.penalties.checks import Vector, prox_arguments
+from milpscore.penalties.ramps import ROUNDING, Term, per_feature, shrink
 
 _LOOSE = 1e-9
 # widths beyond this many times the data would swamp them in rounding: there, a bound on the dual
@@ -152,7 +143,7 @@ class WeightedTV(_Chains):
 
     def _check(self) -> None:
         if self.weights is not None:
-            self._store("weights", check_vector("weights", self.weights))
+            self._store("weights", checks.vector("weights", self.weights))
 
     def value(self, w: Vector) -> float:
         """lam times the weighted total variation of a vector of shape (p,)."""
@@ -167,9 +158,9 @@ class WeightedTV(_Chains):
         return _tv_prox(y, weights, target, step * self.lam)
 
     def _line(self, w: Vector) -> FloatArray:
-        check_one_dimension(w)
+        checks.one_dimension(w)
         if self.weights is not None:
-            check_length(w, len(self.weights) + 1, "weights, one for every jump,")
+            checks.length(w, len(self.weights) + 1, "weights, one for every jump,")
         return np.asarray(w, dtype=np.float64)
 
     def _jumps(self, p: int) -> FloatArray:
@@ -213,11 +204,11 @@ class Binarsity(_Chains):
     def _check(self) -> None:
         if not isinstance(self.shared, bool):
             raise OptionError(f"shared={self.shared!r}; use True (cuts in common) or False")
-        blocks = check_blocks(self.blocks)
+        blocks = checks.partition(self.blocks)
         columns = sum(len(block) for block in blocks)
         self._store("blocks", blocks)
         if self.weights is not None:
-            weights = check_vector("weights", self.weights)
+            weights = checks.vector("weights", self.weights)
             if len(weights) != columns:
                 raise OptionError(
                     f"weights has {len(weights)} entries for {columns} columns: give one a "
@@ -271,7 +262,7 @@ class Binarsity(_Chains):
         return np.asarray(given[1:])
 
     def _line(self, w: Vector) -> FloatArray:
-        check_length(w[:, 0] if self.shared and np.ndim(w) == 2 else w, len(self._order), "blocks")
+        checks.length(w[:, 0] if self.shared and np.ndim(w) == 2 else w, len(self._order), "blocks")
         return np.asarray(w, dtype=np.float64)[self._order]
 
     def _jumps(self, p: int) -> FloatArray:
@@ -320,7 +311,7 @@ def data_driven_weights(
     if len(counts) != len(blocks):
         raise OptionError(f"{len(counts)} lists of counts for {len(blocks)} blocks: give one each")
     for rows, block in zip(counts, blocks, strict=True):
-        in_bins = check_vector("counts", rows)
+        in_bins = checks.vector("counts", rows)
         n = float(in_bins.sum())
         if len(in_bins) != len(block) or n == 0:
             raise OptionError(

@@ -13,19 +13,9 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.penalties.ramps import (
-    EPS,
-    ROUNDING,
-    Term,
-    Vector,
-    check_blocks,
-    check_length,
-    check_one_dimension,
-    check_vector,
-    per_feature,
-    prox_arguments,
-    shrink,
-)
+from milpscore.penalties import checks
+from milpscore.penalties.checks import Vector, prox_arguments
+from milpscore.penalties.ramps import EPS, ROUNDING, Term, per_feature, shrink
 
 # Newton from below takes at most seven steps; the bound only guards the loop
 _NEWTON_STEPS = 60
@@ -77,7 +67,7 @@ class OWL(Norm):
     name: ClassVar[str] = "owl"
 
     def _check(self) -> None:
-        weights = check_vector("weights", self.weights)
+        weights = checks.vector("weights", self.weights)
         if np.any(np.diff(weights) > 0) or weights[0] == 0:
             raise OptionError(
                 "OWL's weights must not increase and must begin above 0: sort them downwards"
@@ -91,7 +81,7 @@ class OWL(Norm):
 
     def value(self, w: Vector) -> float:
         """lam * Omega(w) of a vector of shape (p,)."""
-        check_length(w, len(self.weights), "OWL's weights")
+        checks.length(w, len(self.weights), "OWL's weights")
         return self.lam * float(self.weights @ np.sort(np.abs(w))[::-1])
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
@@ -99,7 +89,7 @@ class OWL(Norm):
 
         Pooled coefficients get one and the same absolute value.
         """
-        check_length(w, len(self.weights), "OWL's weights")
+        checks.length(w, len(self.weights), "OWL's weights")
         y, target = prox_arguments(w, step, out)
         size = np.abs(y)
         order = np.argsort(-size, kind="stable")
@@ -111,7 +101,7 @@ class OWL(Norm):
 
     def dual_norm(self, z: Vector) -> float:
         """max_k (sum of the k largest |z|) / (sum of the first k weights)."""
-        check_length(z, len(self.weights), "OWL's weights")
+        checks.length(z, len(self.weights), "OWL's weights")
         top = np.cumsum(np.sort(np.abs(z))[::-1])
         return float((top / np.cumsum(self.weights)).max())
 
@@ -125,7 +115,7 @@ class OWL(Norm):
         It is the prox, at -grad, of the directional derivative at w, which falls apart into one
         sorted form for every group of equal |w_j|.
         """
-        check_length(w, len(self.weights), "OWL's weights")
+        checks.length(w, len(self.weights), "OWL's weights")
         order, _, pull = self.pulls(w, grad)
         distance = np.empty(len(order))
         distance[order] = np.abs(pull)
@@ -185,10 +175,10 @@ class GroupL1(Norm):
     name: ClassVar[str] = "group_l1"
 
     def _check(self) -> None:
-        blocks = check_blocks(self.blocks)
+        blocks = checks.partition(self.blocks)
         self._store("blocks", blocks)
         if self.weights is not None:
-            weights = check_vector("weights", self.weights)
+            weights = checks.vector("weights", self.weights)
             if len(weights) != len(blocks) or not weights.all():
                 raise OptionError(
                     f"weights needs one number > 0 for each of the {len(blocks)} blocks, got "
@@ -239,7 +229,7 @@ class GroupL1(Norm):
 
     def _lengths(self, w: Vector) -> FloatArray:
         """||w_B||_2 of every block."""
-        check_length(w, len(self._member), "blocks")
+        checks.length(w, len(self._member), "blocks")
         values = np.asarray(w, dtype=np.float64)
         # divided by the largest entry first: squares of tiny ones would vanish
         top = np.zeros(len(self.blocks))
@@ -288,7 +278,7 @@ class EYE(Norm):
     name: ClassVar[str] = "eye"
 
     def _check(self) -> None:
-        self._store("expert", check_vector("expert", self.expert, most=1.0))
+        self._store("expert", checks.vector("expert", self.expert, most=1.0))
 
     def value(self, w: Vector) -> float:
         """lam * Omega(w) of a vector of shape (p,), eq. 2."""
@@ -297,7 +287,7 @@ class EYE(Norm):
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """The prox of step * penalty: monotone Newton for r in {0, 1}, else one root in Z."""
-        check_length(w, len(self.expert), "expert")
+        checks.length(w, len(self.expert), "expert")
         y, target = prox_arguments(w, step, out)
         mu = step * self.lam
         if mu == 0:
@@ -310,7 +300,7 @@ class EYE(Norm):
 
     def dual_norm(self, z: Vector) -> float:
         """The dual norm of Omega: the least mu for which the prox of mu Omega at z is 0."""
-        check_length(z, len(self.expert), "expert")
+        checks.length(z, len(self.expert), "expert")
         return _eye_dual_norm(np.asarray(z, dtype=np.float64), self.expert)
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
@@ -335,7 +325,7 @@ class EYE(Norm):
 
     def _parts(self, w: Vector) -> tuple[float, float]:
         """A = ||(1 - r) * w||_1 and sqrt(a^2 + b^2)."""
-        check_length(w, len(self.expert), "expert")
+        checks.length(w, len(self.expert), "expert")
         a = float(((1 - self.expert) * np.abs(w)).sum())
         return a, float(np.hypot(a, np.linalg.norm(self.expert * w)))
 
@@ -610,7 +600,7 @@ class SparseHull(Term):
 
     def dual_scale(self, z: Vector) -> float:
         """1: the hull is bounded, so its support function is finite."""
-        check_one_dimension(z)
+        checks.one_dimension(z)
         return 1.0
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
@@ -638,7 +628,7 @@ class SparseHull(Term):
 
     def _size(self, w: Vector) -> FloatArray:
         """What is held to [0, 1] and summed, of a vector."""
-        check_one_dimension(w)
+        checks.one_dimension(w)
         w = np.asarray(w, dtype=np.float64)
         return np.abs(w) if self.weights == "ternary" else w
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import OptionError, is_number
-
-Vector = FloatArray | IntArray
-"""Coefficients may be whole numbers: cards are penalised too."""
+from milpscore.core.errors import OptionError
+from milpscore.penalties import checks
+from milpscore.penalties.checks import Vector
 
 EPS = float(np.finfo(np.float64).eps)
 # a dual point on the border of a domain is computed to a few units in the last place
@@ -30,116 +29,38 @@ ROUNDING = 1e-12
 
 
 class Term:
-    """Base of the penalties: the check of ``lam`` and of the fields beyond it.
-
-    What the methods of a penalty mean is said once, in ``milpscore.core.statement.ProxPenalty``.
-    """
+    """Base of the penalties: checks ``lam``; core.statement.ProxPenalty explains the methods."""
 
     separable: ClassVar[bool] = False
     is_norm: Any = False
 
     def __post_init__(self) -> None:
-        """Check lam, then the fields of the penalty itself."""
-        lam = check_number("lam", self.lam, least=0.0)  # type: ignore[attr-defined]
+        """Check lam, then the other fields."""
+        lam = checks.number("lam", self.lam, least=0.0)  # type: ignore[attr-defined]
         if "lam" in vars(self):  # of some penalties it is fixed
             self._store("lam", lam)
         self._check()
 
     def _check(self) -> None:
-        """Check and normalise the fields beyond lam; nothing by default."""
+        """Check and normalise the fields beyond lam."""
 
     def _store(self, name: str, value: Any) -> None:
-        """Put a normalised value into a frozen field."""
+        """Set a frozen field to its normalised value."""
         if name not in [field.name for field in fields(self)]:  # type: ignore[arg-type]
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
         object.__setattr__(self, name, value)
 
 
 def shrink(limit: float, size: float) -> float:
-    """min(1, limit / size), a hair less below 1 so that the scaled point is surely inside."""
+    """Return min(1, limit / size), a hair less below 1: the scaled point is surely inside."""
     return 1.0 if size <= limit else limit / size * (1 - 4 * EPS)
 
 
-def check_number(
-    name: str, value: Any, *, least: float, most: float = np.inf, strict: bool = False
-) -> float:
-    """A finite number of [least, most], or of (least, most] where ``strict``; else OptionError."""
-    number = float(value) if is_number(value) else np.nan
-    above = number > least if strict else number >= least
-    if not (np.isfinite(number) and above and number <= most):
-        wanted = f"{'>' if strict else '>='} {least:g}"
-        wanted += f" and <= {most:g}" if most < np.inf else ""
-        raise OptionError(f"{name} must be a finite number {wanted}, got {value!r}")
-    return number
-
-
-def check_vector(name: str, value: Any, *, least: float = 0.0, most: float = np.inf) -> FloatArray:
-    """A read-only copy of a vector of finite entries of [least, most]; else OptionError."""
-    try:
-        vector = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise OptionError(f"{name} must be a sequence of numbers: {error}") from error
-    if vector.ndim != 1 or vector.size == 0:
-        raise OptionError(f"{name} must be a non-empty vector, got shape {vector.shape}")
-    wrong = ~((vector >= least) & (vector <= most) & np.isfinite(vector))
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        limits = f"in [{least:g}, {most:g}]" if most < np.inf else f">= {least:g}"
-        raise OptionError(f"{name}[{at}] is {vector[at]}: every entry must be {limits}")
-    vector.setflags(write=False)
-    return vector
-
-
-def check_blocks(blocks: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """The blocks as tuples, where they part the columns 0, ..., p - 1; else OptionError."""
-    found = tuple(tuple(int(column) for column in block) for block in blocks)
-    columns = sorted(column for block in found for column in block)
-    if not columns or not all(found) or columns != list(range(len(columns))):
-        raise OptionError(
-            "blocks must hold each column 0, 1, ..., p - 1 exactly once, and no block may be "
-            "empty: the penalty is defined for designs whose columns all lie in blocks"
-        )
-    return found
-
-
-def check_length(w: Vector, wanted: int, what: str) -> None:
-    """Refuse a vector that is not of shape (wanted,), naming what sets the length."""
-    if np.shape(w) != (wanted,):
-        raise OptionError(
-            f"the coefficients have shape {np.shape(w)}, but {what} fixes them at ({wanted},): "
-            "make the penalty from the same columns as the design"
-        )
-
-
-def check_one_dimension(w: Vector) -> None:
-    """Refuse anything but a vector."""
-    if np.ndim(w) != 1:
-        raise OptionError(
-            f"this penalty takes a vector of coefficients, got shape {np.shape(w)}: apply it to "
-            "one column at a time"
-        )
-
-
-def prox_arguments(w: Any, step: float, out: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """``w`` as floats and the array the answer goes to; they may be one and the same."""
-    check_number("step", step, least=0.0)
-    y = np.asarray(w, dtype=np.float64)
-    if not np.isfinite(y).all():
-        raise OptionError("a prox is taken at finite numbers, and the point holds NaN or inf")
-    if out is None:
-        return y, np.empty_like(y, order="C")
-    if not isinstance(out, np.ndarray) or out.shape != y.shape or out.dtype != np.float64:
-        raise OptionError(f"out must be a float64 array of shape {y.shape}")
-    return y, out
-
-
 def per_feature(values: FloatArray, w: Vector) -> FloatArray:
-    """``values`` of shape (p,) shaped to multiply w of shape (p,) or (p, K)."""
+    """Return ``values`` (p,) shaped to multiply w of shape (p,) or (p, K)."""
     return values.reshape((-1, *(1,) * (np.ndim(w) - 1)))
 
 
-# microseconds of NumPy, to the same values, where loading a compiled kernel takes half a second
-_SHORT = 4096
 _HUGE = 1e300  # stands for infinity where a product with zero must be zero
 
 
@@ -155,28 +76,30 @@ class Ramps:
 
     @cached_property
     def _lasso(self) -> bool:
-        """Whether there is no kink but at zero and no square."""
+        """Whether the only kink is at zero, without a square."""
         return len(self.slopes) == 1 and not self.growth and not np.any(self.ridge)
 
     @cached_property
     def _finite(self) -> bool:
-        """Whether no coefficient is held at zero by an infinite weight."""
+        """Whether no infinite weight holds a coefficient at zero."""
         return bool(np.isfinite(self.weight).all())
 
+    @property
+    def for_kernels(self) -> tuple[Any, Any, tuple[FloatArray, float, float]]:
+        """The penalty as kernels read it: one type per entry, or they compile again."""
+        return self.weight, self.ridge, (self.slopes, float(self.growth), float(self.gamma))
+
     def wide(self, p: int) -> Ramps:
-        """The same with one finite weight and ridge for each of p coefficients."""
+        """Return the penalty with one finite weight and ridge per coefficient of p."""
         weight, ridge = np.full(p, self.weight), np.full(p, self.ridge)
-        return self._with(np.minimum(weight, _HUGE, out=weight), ridge)
+        return replace(self, weight=np.minimum(weight, _HUGE, out=weight), ridge=ridge)
 
     def some(self, index: IntArray) -> Ramps:
-        """The penalty of some of the coefficients."""
-        return self._with(self.weight[index], self.ridge[index])
-
-    def _with(self, weight: Any, ridge: Any) -> Ramps:
-        return Ramps(weight, ridge, self.slopes, self.growth, self.gamma)
+        """Return the penalty of some of the coefficients."""
+        return replace(self, weight=self.weight[index], ridge=self.ridge[index])
 
     def value(self, w: Vector) -> float:
-        """The penalty of w, of shape (p,) or (p, K); exact sums at whole multiples of gamma."""
+        """Return the penalty of w, (p,) or (p, K); exact sums at whole multiples of gamma."""
         size = np.abs(w)
         if self._lasso and self._finite and size.ndim == 1:
             weighted = self.shaped(self.weight, w) * size
@@ -195,7 +118,7 @@ class Ramps:
         return float(total)
 
     def _phi(self, size: Any) -> FloatArray:
-        """phi at sizes >= 0."""
+        """Return phi at sizes >= 0."""
         total = self.slopes[0] * size
         for k in range(1, len(self.slopes)):
             rise = self.slopes[k] - self.slopes[k - 1]
@@ -212,10 +135,11 @@ class Ramps:
         return np.asarray(total)
 
     def prox(self, y: FloatArray, step: float, out: FloatArray) -> None:
-        """The prox of step > 0 times the penalty, from C-contiguous y of shape (n,) into out."""
+        """Write the prox of step > 0 times the penalty at C-contiguous y (n,) into ``out``."""
         straight = len(self.slopes) == 1 and self.growth == 0
         weight = _line(self.weight * self.slopes[0] if straight else self.weight)
-        if straight and y.size <= _SHORT:
+        # microseconds of NumPy, to the same values, where loading a kernel takes half a second
+        if straight and y.size <= 4096:
             held = np.minimum(np.maximum(y, -step * weight), step * weight)
             np.divide(y - held, 1.0 + step * _line(self.ridge), out=out)
             return
@@ -230,16 +154,13 @@ class Ramps:
             pitch = bend + push * (self.growth / self.slopes[0])
             kernels.grid(y, out, float(self.gamma), float(push), float(pitch), float(bend))
         else:
-            shape = self.slopes, float(self.growth), float(self.gamma)
-            kernels.ramps(y, out, float(step), weight, _line(self.ridge), *shape)
+            kernels.ramps(y, out, float(step), weight, _line(self.ridge), self.for_kernels[2])
 
     def conjugate(self, z: Vector) -> float:
-        """The sum over j of sup over x of z_j x - weight_j phi(|x|) - ridge_j x^2 / 2.
-
-        The maximiser stands still while |z_j| crosses a kink and rises with slope 1 / ridge_j, by
-        gamma, on each piece: rise k begins at B_k = weight A_k + ridge k gamma, and the conjugate
-        is the sum of what the rises contribute.
-        """
+        """Return the sum over j of sup over x of z_j x - weight_j phi(|x|) - ridge_j x^2 / 2."""
+        # The maximiser stands still while |z_j| crosses a kink and rises with slope 1 / ridge_j, by
+        # gamma, on each piece: rise k begins at B_k = weight A_k + ridge k gamma, and the conjugate
+        # is the sum of what the rises contribute.
         a, c = self.shaped(self.weight, z), self.shaped(self.ridge, z)
         size, top = np.abs(z), len(self.slopes) - 1
         if self._lasso:
@@ -270,7 +191,7 @@ class Ramps:
         return total + float(sums.sum())
 
     def _rise(self, r: FloatArray, c: Any) -> FloatArray:
-        """What a rise that began r ago contributes: r^2 / (2 c), straight after c gamma."""
+        """Return what a rise that began r ago contributes: r^2 / (2 c), straight after c gamma."""
         r = np.maximum(r, 0.0)
         if not isinstance(c, np.ndarray) and c == 0:
             return np.asarray(self.gamma * r)
@@ -278,7 +199,7 @@ class Ramps:
         return np.asarray(bent * bent / np.where(c == 0, 1.0, 2 * c) + self.gamma * (r - bent))
 
     def dual_scale(self, z: Vector) -> float:
-        """The largest t in [0, 1] with conjugate(t z) finite."""
+        """Return the largest t in [0, 1] with conjugate(t z) finite."""
         if self._lasso:
             size, limit = np.abs(z), self.shaped(self.weight, z) * self.slopes[0]
             beyond = size > limit
@@ -295,11 +216,9 @@ class Ramps:
         return float((limit[beyond] / size[beyond]).min(initial=1.0))
 
     def distance(self, w: Vector, grad: Vector) -> FloatArray:
-        """Distance of -grad_j to the subdifferential at w_j, entry by entry.
-
-        At x > 0 that is [weight A_{k-1} + ridge x, weight A_k + ridge x] on kink k, a point between
-        two kinks, and at 0 it is weight A_0 [-1, 1].
-        """
+        """Return the distance of -grad_j to the subdifferential at w_j, by coefficient."""
+        # at x > 0 that is [weight A_{k-1} + ridge x, weight A_k + ridge x] on kink k, a point
+        # between two kinks, and at 0 it is weight A_0 [-1, 1]
         if self._lasso and self._finite:
             limit = self.shaped(self.weight, w) * self.slopes[0]
             beyond = np.maximum(np.abs(grad) - limit, 0.0)
@@ -319,7 +238,7 @@ class Ramps:
         return np.asarray(np.maximum(np.where(size == 0, pull - upper, away), 0.0))
 
     def between_kinks(self, w: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """The coefficients that lie on no kink, the kinks on both sides of each, and the slope."""
+        """Return the coefficients between two kinks, these kinks, and the penalty's slope."""
         size = np.abs(w)
         k, on = on_grid(size / self.gamma)
         kinks = len(self.slopes) > 1 or self.growth > 0
@@ -333,7 +252,7 @@ class Ramps:
         return free, low, high, np.where(turned, -slope, slope)
 
     def _slope(self, piece: FloatArray) -> FloatArray:
-        """A_k of whole numbers k >= -1; A_{-1} is not read."""
+        """Return A_k for whole numbers k >= -1; A_{-1} is not read."""
         last = len(self.slopes) - 1
         if last == 0:
             return np.asarray(self.slopes[0] + self.growth * np.maximum(piece, 0.0))
@@ -341,7 +260,7 @@ class Ramps:
         return np.asarray(inside + self.growth * np.maximum(piece - last, 0.0))
 
     def lambda_max(self, grad0: Vector) -> float:
-        """max_j |grad0_j| / (weight_j A_0): infinite where a free coefficient has a gradient."""
+        """Return max_j |grad0_j| / (weight_j A_0): infinite if a free one has a gradient."""
         size = np.abs(grad0)
         limit = np.broadcast_to(self.shaped(self.weight, grad0) * self.slopes[0], size.shape)
         moved = size > 0
@@ -350,11 +269,11 @@ class Ramps:
         return float((size[moved] / limit[moved]).max(initial=0.0))
 
     def shaped(self, factor: Any, w: Vector) -> Any:
-        """A factor of shape () or (p,) shaped for w of shape (p,) or (p, K)."""
+        """Return a factor () or (p,) shaped for w of shape (p,) or (p, K)."""
         if not isinstance(factor, np.ndarray) or (np.ndim(w) == 1 and len(w) == len(factor)):
             return factor
         if np.ndim(w) == 0 or len(w) != len(factor):
-            check_length(w, len(factor), "the penalty")
+            checks.length(w, len(factor), "the penalty")
         return per_feature(factor, w)
 
 
@@ -366,11 +285,11 @@ class Separable(Term, ABC):
 
     @abstractmethod
     def form(self, lam: float) -> Ramps:
-        """The penalty of weight lam; its factors may be numbers or have one entry a coefficient."""
+        """Return the penalty of weight lam; factors are numbers or one per coefficient."""
 
     @cached_property
-    def _own(self) -> Ramps:
-        """The penalty of its own weight."""
+    def _weighted(self) -> Ramps:
+        """The penalty at its weight lam."""
         return self.form(self.lam)
 
     @property
@@ -381,15 +300,12 @@ class Separable(Term, ABC):
         return straight and bool(np.all(one.weight) and np.all(np.isfinite(one.weight)))
 
     def value(self, w: Vector) -> float:
-        """lam * Omega(w) for w of shape (p,), or (p, K) column by column."""
-        return self._own.value(w)
+        """Return lam * Omega(w) for w of shape (p,), or (p, K) column by column."""
+        return self._weighted.value(w)
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The prox of step * penalty at w of shape (p,) or (p, K); ``out`` may be ``w``.
-
-        Exact on the grid: what lies within rounding of a grid point is that point.
-        """
-        y, target = prox_arguments(w, step, out)
+        """Return the prox of step * penalty at w of shape (p,) or (p, K); ``out`` may be ``w``."""
+        y, target = checks.prox_arguments(w, step, out)
         flat = np.ascontiguousarray(y).reshape(-1)
         answer = target.reshape(-1) if target.flags.c_contiguous else np.empty_like(flat)
         if step == 0:  # an infinite weight stands back
@@ -401,46 +317,46 @@ class Separable(Term, ABC):
         return target
 
     def _flat(self, y: FloatArray) -> Ramps:
-        """The penalty of the entries of y row by row."""
-        found = self._own
-        a, c = found.shaped(found.weight, y), found.shaped(found.ridge, y)
+        """Return the penalty of the entries of y row by row."""
+        ramps = self._weighted
+        factors = ramps.shaped(ramps.weight, y), ramps.shaped(ramps.ridge, y)
         if y.ndim == 1:
-            return found
-        a, c = (np.broadcast_to(f, y.shape).reshape(-1) if np.ndim(f) else f for f in (a, c))
-        return Ramps(a, c, found.slopes, found.growth, found.gamma)
+            return ramps
+        a, c = (np.broadcast_to(f, y.shape).reshape(-1) if np.ndim(f) else f for f in factors)
+        return replace(ramps, weight=a, ridge=c)
 
     def conjugate(self, z: Vector) -> float:
-        """sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
-        return self._own.conjugate(z)
+        """Return sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
+        return self._weighted.conjugate(z)
 
     def dual_scale(self, z: Vector) -> float:
-        """The largest t in [0, 1] with conjugate(t z) finite."""
-        return self._own.dual_scale(z)
+        """Return the largest t in [0, 1] with conjugate(t z) finite."""
+        return self._weighted.dual_scale(z)
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
-        """Distance of -grad_j to the subdifferential at w_j, entry by entry."""
-        return self._own.distance(w, grad)
+        """Return the distance of -grad_j to the subdifferential at w_j, by coefficient."""
+        return self._weighted.distance(w, grad)
 
     def lambda_max(self, grad0: Vector) -> float:
-        """The least lam for which w = 0 is optimal; infinite where a free one has a gradient."""
+        """Return the least lam for which w = 0 is optimal; infinite if a free one has a slope."""
         return self.form(1.0).lambda_max(grad0)
 
     def dual_norm(self, z: Vector) -> float:
-        """The dual norm of Omega, where that is a norm."""
+        """Return the dual norm of Omega at z, if Omega is a norm."""
         return self.lambda_max(z)
 
     def ramps(self, p: int) -> Ramps:
-        """The penalty of p coefficients in the form of the coordinate algorithms."""
-        return self._own.wide(p)
+        """Return the penalty of p coefficients as the coordinate algorithms read it."""
+        return self._weighted.wide(p)
 
 
 def _line(factor: Any) -> FloatArray:
-    """A number, or one for each coefficient, as the contiguous array the kernels read."""
+    """Return a number, or one per coefficient, as the contiguous array that kernels read."""
     return np.ascontiguousarray(np.atleast_1d(factor), dtype=np.float64)
 
 
 def on_grid(size: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Which sizes are whole numbers up to rounding; those are returned as such, the rest as is."""
+    """Return the sizes, whole if they are up to rounding, and which are."""
     whole = np.rint(size)
     on = np.abs(size - whole) <= 8 * EPS * np.maximum(whole, 1.0)
     return np.where(on, whole, size), on
@@ -500,7 +416,7 @@ class ElasticNet(Separable):
     name: ClassVar[str] = "elastic_net"
 
     def _check(self) -> None:
-        check_number("l1_ratio", self.l1_ratio, least=0.0, most=1.0)
+        checks.number("l1_ratio", self.l1_ratio, least=0.0, most=1.0)
 
     def form(self, lam: float) -> Ramps:
         """Weight and ridge by the ratio."""
@@ -508,7 +424,19 @@ class ElasticNet(Separable):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedL1(Separable):
+class _Weighted(Separable):
+    """A penalty with one weight per coefficient."""
+
+    lam: float
+    _: KW_ONLY
+    weights: FloatArray
+
+    def _check(self) -> None:
+        self._store("weights", checks.vector("weights", self.weights))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedL1(_Weighted):
     """lam * sum_j weights_j |w_j|, weights >= 0 of shape (p,); a weight of 0 frees its feature.
 
     References
@@ -516,13 +444,7 @@ class WeightedL1(Separable):
     Wang et al., "Learning credible models" (2018), Table 1 (weighted LASSO).
     """
 
-    lam: float
-    _: KW_ONLY
-    weights: FloatArray
     name: ClassVar[str] = "weighted_l1"
-
-    def _check(self) -> None:
-        self._store("weights", check_vector("weights", self.weights))
 
     def form(self, lam: float) -> Ramps:
         """Weights lam weights_j."""
@@ -530,7 +452,7 @@ class WeightedL1(Separable):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedL2(Separable):
+class WeightedL2(_Weighted):
     """lam * sum_j (weights_j w_j)^2 / 2, weights >= 0 of shape (p,).
 
     The weight stands inside the square, as in the source: a weight of 2 counts four times.
@@ -540,13 +462,7 @@ class WeightedL2(Separable):
     Wang et al., "Learning credible models" (2018), Table 1 (weighted ridge).
     """
 
-    lam: float
-    _: KW_ONLY
-    weights: FloatArray
     name: ClassVar[str] = "weighted_l2"
-
-    def _check(self) -> None:
-        self._store("weights", check_vector("weights", self.weights))
 
     def form(self, lam: float) -> Ramps:
         """Ridges lam weights_j^2."""
@@ -572,10 +488,10 @@ class AdaptiveL1(Separable):
     name: ClassVar[str] = "adaptive_l1"
 
     def _check(self) -> None:
-        self._store("initial", check_vector("initial", self.initial, least=-np.inf))
+        self._store("initial", checks.vector("initial", self.initial, least=-np.inf))
 
     def form(self, lam: float) -> Ramps:
-        """Weights lam / |initial_j|, infinite whatever lam where that is not finite."""
+        """Weights lam / |initial_j|; where that is not finite, infinite at every lam."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             weight = 1.0 / np.abs(self.initial)
             return Ramps(np.where(np.isinf(weight), np.inf, lam * weight), 0.0, _ONE)
@@ -607,8 +523,8 @@ class NaiveCredibility(Separable):
     name: ClassVar[str] = "naive_credibility"
 
     def _check(self) -> None:
-        check_number("beta", self.beta, least=0.0, most=1.0)
-        self._store("expert", check_vector("expert", self.expert, most=1.0))
+        checks.number("beta", self.beta, least=0.0, most=1.0)
+        self._store("expert", checks.vector("expert", self.expert, most=1.0))
 
     def form(self, lam: float) -> Ramps:
         """Weights on what is unknown, ridges on what the expert knows."""
@@ -644,7 +560,7 @@ class Facets(Separable):
     name: ClassVar[str] = "facets"
 
     def _check(self) -> None:
-        check_number("gamma", self.gamma, least=0.0, strict=True)
+        checks.number("gamma", self.gamma, least=0.0, strict=True)
 
     def form(self, lam: float) -> Ramps:
         """Slopes 1, 2, 3, ..."""
@@ -682,8 +598,8 @@ class AlphaFacets(Separable):
     name: ClassVar[str] = "alpha_facets"
 
     def _check(self) -> None:
-        check_number("gamma", self.gamma, least=0.0, strict=True)
-        alpha = check_vector("alpha", self.alpha)
+        checks.number("gamma", self.gamma, least=0.0, strict=True)
+        alpha = checks.vector("alpha", self.alpha)
         if not alpha.all():
             raise OptionError("every entry of alpha must be > 0: drop the zeros or use Facets")
         self._store("alpha", tuple(alpha.tolist()))
@@ -718,8 +634,8 @@ class StronglyConvexFacets(Separable):
     name: ClassVar[str] = "scf"
 
     def _check(self) -> None:
-        check_number("eps", self.eps, least=0.0, most=1.0, strict=True)
-        check_number("gamma", self.gamma, least=0.0, strict=True)
+        checks.number("eps", self.eps, least=0.0, most=1.0, strict=True)
+        checks.number("gamma", self.gamma, least=0.0, strict=True)
 
     def form(self, lam: float) -> Ramps:
         """Slopes 1, 1 + (1 - eps), ..., and a ridge."""

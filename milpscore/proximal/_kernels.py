@@ -1,13 +1,11 @@
 """Coordinate descent on a quadratic plus a penalty; imported where it is used.
 
-The last kernels are for OWL, whose coordinates move in clusters; those before them are for the
-penalty of a ``Ramps``. They differ in how they know the quadratic d'Hd/2 + slope'd: by H
-itself, or by the columns of a dense or sparse X with H = X' diag(curvature) X, never formed. There
-the intercept is eliminated: ``means`` are the columns' means under the curvature, and a column
-counts less its mean.
-Each ends when a full sweep moves no coordinate by more than ``tol`` in units of the gradient, or
-after ``sweeps``, and returns its number of sweeps, one more than ``sweeps`` where it had not ended;
-between full sweeps coordinates at zero are left out.
+The quadratic d'Hd/2 + slope'd is known by H itself, or by the columns of a dense or sparse X with
+H = X' diag(curvature) X, never formed. There the intercept is eliminated: ``means`` are the
+columns' means under the curvature, and a column counts less its mean. ``penalty`` is a ``Ramps`` as
+``coordinate.kernel_form`` gives it. Each kernel ends when a full sweep moves no coordinate by more
+than ``tol`` in units of the gradient, or after ``sweeps``, and returns its number of sweeps, one
+more than ``sweeps`` if it had not ended; between full sweeps coordinates at zero are left out.
 """
 
 from __future__ import annotations
@@ -16,26 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.core.jit import compiled, inner
+from milpscore.core.jit import compiled, inlined, inner
 from milpscore.penalties.kernels import least
 
 
 @inner
-def _moved(
-    old: float, slope: float, h: float, j: int, weight: Any, ridge: Any, shape: Any
-) -> float:
-    """Where coordinate j goes from ``old``: slope and second derivative h of the quadratic."""
+def _moved(old: float, slope: float, h: float, j: int, penalty: Any) -> Any:
+    """Return where coordinate j goes from ``old``: slope, second derivative h of the quadratic."""
+    weight, ridge, shape = penalty
     v = old - slope / h
-    slopes, growth, gamma = shape
-    x = least(h * abs(v), h + ridge[j], weight[j], slopes, growth, gamma)
+    x = least(h * abs(v), h + ridge[j], weight[j], shape)
     return x if v > 0.0 else -x
 
 
 @compiled
-def descend_gram(
-    gram: Any, slope: Any, w: Any, weight: Any, ridge: Any, shape: Any, tol: float, sweeps: int
-) -> int:
-    """H = ``gram`` (m, m); ``slope`` (m,) is kept at its value in the moved point ``w``."""
+def descend_gram(gram: Any, slope: Any, w: Any, penalty: Any, tol: float, sweeps: int) -> int:
+    """Descend with H = ``gram`` (m, m); ``slope`` (m,) stays that of the moved point ``w``."""
     flat = 0.0
     for j in range(len(w)):
         flat = max(flat, gram[j, j])
@@ -48,7 +42,7 @@ def descend_gram(
             if not full and old == 0.0:
                 continue
             h = max(gram[j, j], flat)
-            new = _moved(old, slope[j], h, j, weight, ridge, shape)
+            new = _moved(old, slope[j], h, j, penalty)
             if new != old:
                 slope += (new - old) * gram[j]
                 w[j] = new
@@ -63,7 +57,7 @@ def descend_gram(
 def descend_box(
     gram: Any, slope: Any, w: Any, lower: Any, upper: Any, tol: float, sweeps: int
 ) -> int:
-    """The same with every coordinate held to [lower, upper] (m,), and no penalty."""
+    """Descend with every coordinate held to [lower, upper] (m,), and no penalty."""
     for sweep in range(sweeps):
         worst = 0.0
         for j in range(len(w)):
@@ -82,21 +76,10 @@ def descend_box(
 
 
 @compiled
-def descend_dense(
-    X: Any,
-    rows: Any,
-    w: Any,
-    weight: Any,
-    ridge: Any,
-    shape: Any,
-    tol: float,
-    sweeps: int,
-) -> int:
-    """X (n, m) by columns; ``rows`` = (curvature, residual, means, bends).
-
-    ``residual`` (n,) holds the row derivatives of the loss and follows the moves, ``bends`` (m,)
-    the diagonal of H.
-    """
+def descend_dense(X: Any, rows: Any, w: Any, penalty: Any, tol: float, sweeps: int) -> int:
+    """Descend with X (n, m) by columns and ``rows`` = (curvature, residual, means, bends)."""
+    # ``residual`` (n,), the row derivatives of the loss, follows the moves; ``bends`` (m,) is the
+    # diagonal of H
     curvature, residual, means, bends = rows
     mass, total = curvature.sum(), residual.sum()
     full = True
@@ -108,7 +91,7 @@ def descend_dense(
                 continue
             column = X[:, j]
             slope = np.dot(column, residual) - means[j] * total
-            new = _moved(old, slope, bends[j], j, weight, ridge, shape)
+            new = _moved(old, slope, bends[j], j, penalty)
             if new != old:
                 move = new - old
                 for i in range(len(column)):
@@ -123,17 +106,8 @@ def descend_dense(
 
 
 @compiled
-def descend_sparse(
-    X: Any,
-    rows: Any,
-    w: Any,
-    weight: Any,
-    ridge: Any,
-    shape: Any,
-    tol: float,
-    sweeps: int,
-) -> int:
-    """The same for X = (data, row positions, column starts), CSC without repeated entries."""
+def descend_sparse(X: Any, rows: Any, w: Any, penalty: Any, tol: float, sweeps: int) -> int:
+    """Descend with X = (data, row positions, column starts), CSC without repeated entries."""
     curvature, residual, means, bends = rows
     data, positions, starts = X
     mass, total = curvature.sum(), residual.sum()
@@ -148,7 +122,7 @@ def descend_sparse(
             begin, end = np.uint64(starts[j]), np.uint64(starts[j + 1])
             for k in range(begin, end):
                 slope += data[k] * residual[np.uint64(positions[k])]
-            new = _moved(old, slope, bends[j], j, weight, ridge, shape)
+            new = _moved(old, slope, bends[j], j, penalty)
             if new != old:
                 move = new - old
                 for k in range(begin, end):
@@ -171,7 +145,7 @@ def descend_sparse(
 
 @compiled
 def gather(gram: Any, index: Any, sign: Any, member: Any, size: int) -> Any:
-    """S'GS for ``size`` clusters of coordinates: w[index[i]] = sign[i] z[member[i]]."""
+    """Return S'GS for ``size`` clusters of coordinates: w[index[i]] = sign[i] z[member[i]]."""
     table = np.zeros((size, size))
     for i in range(len(index)):
         line, row = gram[index[i]], table[member[i]]
@@ -181,24 +155,20 @@ def gather(gram: Any, index: Any, sign: Any, member: Any, size: int) -> Any:
 
 
 @compiled
-def descend_clusters(  # noqa: PLR0912, PLR0915 - one loop over much state
+def descend_clusters(
     table: Any, slope: Any, z: Any, count: Any, sums: Any, into: Any, tol: float, sweeps: int
 ) -> int:
-    """Move the sizes of clusters, one after the other, to the optimum of each; they may merge.
-
-    The model is z'Qz/2 + ..., Q = ``table`` (k, k) with ``slope`` (k,) its gradient at ``z`` (k,),
-    signed sizes; ``count`` (k,) says how many coefficients a cluster has, ``sums`` (p + 1,) holds
-    the sums of OWL's weights. Where cluster i merges with another one, ``into[i]`` is that + 1,
-    negative where their signs differ, and it is out of the game; so is one that becomes 0.
-
-    A cluster of m coefficients that has ``above`` others above it pays per unit of its size for
-    weights above + 1 to above + m. Going up or down it passes a neighbour, or stops at its size.
-
-    Larsson, Klopfenstein, Massias and Wallin, "Coordinate descent for SLOPE" (2023).
-    """
+    """Move the sizes of OWL's clusters, one after the other, to the optimum of each; some merge."""
+    # The model is z'Qz/2 + ..., Q = ``table`` (k, k) with ``slope`` (k,) its gradient at ``z``
+    # (k,), signed sizes; ``count`` (k,) says how many coefficients a cluster has, ``sums`` (p + 1,)
+    # holds the sums of OWL's weights. Where cluster i merges with another one, ``into[i]`` is that
+    # + 1, negative if their signs differ, and it leaves the game; so does one that becomes 0.
+    #
+    # Larsson, Klopfenstein, Massias and Wallin, "Coordinate descent for SLOPE" (2023).
     size = len(z)
     order = np.argsort(-np.abs(z), kind="mergesort")
     place, above = np.empty(size, np.int64), np.empty(size, np.int64)
+    ranks = order, place, above  # cluster at a place, its place (-1: left), coefficients above it
     total, flat = 0, 0.0
     for at in range(size):
         place[order[at]], above[at] = at, total
@@ -209,68 +179,79 @@ def descend_clusters(  # noqa: PLR0912, PLR0915 - one loop over much state
     for sweep in range(sweeps):
         worst = 0.0
         for i in range(size):
-            at = place[i]
-            if at < 0:
+            if place[i] < 0:
                 continue
-            h, m, old = max(table[i, i], flat), count[i], z[i]
+            # 1) The best size of cluster i, past its neighbours or at the size of one.
+            h, old = max(table[i, i], flat), z[i]
             wanted = old - slope[i] / h
-            far, over = abs(wanted), above[at]
-            x = far - (sums[over + m] - sums[over]) / h
-            partner = -1
-            if at > 0 and x > abs(z[order[at - 1]]):
-                while at > 0 and partner < 0:
-                    other = order[at - 1]
-                    theirs = abs(z[other])
-                    if x <= theirs:
-                        break
-                    under = over - count[other]
-                    x = far - (sums[under + m] - sums[under]) / h
-                    if x <= theirs:
-                        x, partner = theirs, other
-                    else:
-                        order[at], place[other], above[at] = other, at, under + m
-                        at, over = at - 1, under
-            else:
-                while at < alive - 1 and partner < 0:
-                    other = order[at + 1]
-                    theirs = abs(z[other])
-                    if x >= theirs:
-                        break
-                    under = over + count[other]
-                    x = far - (sums[under + m] - sums[under]) / h
-                    if x >= theirs:
-                        x, partner = theirs, other
-                    else:
-                        order[at], place[other], above[at] = other, at, over
-                        at, over = at + 1, under
-            order[at], place[i], above[at] = i, at, over
+            x, partner = _ranked(i, abs(wanted), h, z, count, sums, ranks, alive)
+            # 2) The move.
             new = np.copysign(x, wanted) if x > 0.0 else 0.0
             if new != old:
                 line, move = table[i], new - old
                 for other in range(size):
                     slope[other] += move * line[other]
                 z[i] = new
-                worst = max(worst, abs(move) * h / m)
-            if new != 0.0 and partner < 0:
-                continue
-            # it leaves the game: all below it go up by one place
-            rise = m if new == 0.0 else 0
-            for below in range(at + 1, alive):
-                order[below - 1], above[below - 1] = order[below], above[below] - rise
-                place[order[below]] = below - 1
-            alive -= 1
-            place[i] = -1
-            if new == 0.0:
+                worst = max(worst, abs(move) * h / count[i])
+            # 3) At zero, or at the size of another one, it leaves the game.
+            if new == 0.0 or partner >= 0:
+                over = above[place[i]]
+                _leave(i, count[i] if new == 0.0 else 0, ranks, alive)
+                alive -= 1
                 into[i] = i + 1
-                continue
-            above[place[partner]] = min(above[place[partner]], over)
-            same = 1.0 if (new > 0.0) == (z[partner] > 0.0) else -1.0
-            into[i] = np.int64(same) * (partner + 1)
-            count[partner] += m
-            slope[partner] += same * slope[i]
-            table[partner] += same * table[i]
-            for other in range(size):
-                table[other, partner] += same * table[other, i]
+                if new != 0.0:
+                    above[place[partner]] = min(above[place[partner]], over)
+                    into[i] = _joined(i, partner, z, count, slope, table)
         if worst <= tol:
             return sweep + 1
     return sweeps + 1
+
+
+@inlined
+def _ranked(
+    i: int, far: float, h: float, z: Any, count: Any, sums: Any, ranks: Any, alive: int
+) -> Any:
+    """Find the best size of cluster i and its rank; return it and the cluster met there, or -1."""
+    # A cluster of m coefficients with ``over`` others above it pays per unit of its size for
+    # weights over + 1 to over + m. Going up or down it passes a neighbour, or stops at its size.
+    order, place, above = ranks
+    at, m = place[i], count[i]
+    over, partner = above[at], -1
+    x = far - (sums[over + m] - sums[over]) / h
+    step = -1 if at > 0 and x > abs(z[order[at - 1]]) else 1
+    while partner < 0 and 0 <= at + step < alive:
+        other = order[at + step]
+        theirs = abs(z[other])
+        if step * x >= step * theirs:
+            break
+        under = over + step * count[other]
+        x = far - (sums[under + m] - sums[under]) / h
+        if step * x >= step * theirs:
+            x, partner = theirs, other
+        else:
+            order[at], place[other], above[at] = other, at, under + m if step < 0 else over
+            at, over = at + step, under
+    order[at], place[i], above[at] = i, at, over
+    return x, partner
+
+
+@inner
+def _leave(i: int, rise: int, ranks: Any, alive: int) -> None:
+    """Take cluster i out of the order: all below it go up by one place and ``rise`` ranks."""
+    order, place, above = ranks
+    for below in range(place[i] + 1, alive):
+        order[below - 1], above[below - 1] = order[below], above[below] - rise
+        place[order[below]] = below - 1
+    place[i] = -1
+
+
+@inner
+def _joined(i: int, partner: int, z: Any, count: Any, slope: Any, table: Any) -> Any:
+    """Add cluster i to its partner; return the entry of ``into``."""
+    same = 1.0 if (z[i] > 0.0) == (z[partner] > 0.0) else -1.0
+    count[partner] += count[i]
+    slope[partner] += same * slope[i]
+    table[partner] += same * table[i]
+    for other in range(len(z)):
+        table[other, partner] += same * table[other, i]
+    return np.int64(same) * (partner + 1)

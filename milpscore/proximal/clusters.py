@@ -13,36 +13,35 @@ from milpscore.proximal.policy import POLICY
 
 @dataclass(eq=False)
 class _Clusters:
-    """Coefficients of one size: w[index] = sign * z[member]; ``table`` is their Gram matrix."""
+    """Coefficients that share their sizes: w[index] = sign * z[member]."""
 
     index: IntArray
     sign: FloatArray
     member: IntArray
-    count: IntArray
+    count: IntArray  # coefficients per cluster
     z: FloatArray
     slope: FloatArray  # of the model in z
-    table: FloatArray
+    table: FloatArray  # its Gram matrix
 
 
 def descend_sorted(
     gram: FloatArray, slope: FloatArray, w: FloatArray, penalty: OWL, tol: float
 ) -> FloatArray:
-    """The x that minimises slope.(x - w) + (x - w)'gram(x - w)/2 + penalty(x), to ``tol``.
-
-    In rounds: clusters are parted where the subgradient of least norm pulls them apart; then their
-    sizes take turns and merge (:func:`descend_clusters`), with Newton steps in between, which are
-    exact once nothing merges any more.
-    """
+    """Minimise slope.(x - w) + (x - w)'gram(x - w)/2 + penalty(x), to ``tol``; return x."""
     sums = np.concatenate([[0.0], np.cumsum(penalty.lam * penalty.weights)])
     x, now = w.copy(), slope
     best, idle = np.inf, 0
     for _ in range(POLICY.cluster_rounds):
-        found = penalty.pulls(x, now)
-        worst = float(np.abs(found[2]).max(initial=0.0))
+        # 1) End where nothing is pulled any more.
+        pulls = penalty.pulls(x, now)
+        worst = float(np.abs(pulls[2]).max(initial=0.0))
         best, idle = (worst, 0) if worst < 0.9 * best else (best, idle + 1)
         if worst <= tol or idle >= POLICY.idle_rounds:
             break
-        clusters = _parted(gram, now, x, found, tol)
+        # 2) Part clusters where the subgradient of least norm pulls them apart.
+        clusters = _parted(gram, now, x, pulls, tol)
+        # 3) Sizes take turns and merge, with Newton steps in between, which are exact once nothing
+        # merges any more.
         _settle(clusters, sums, max(0.3 * tol, POLICY.settled_share * worst))
         x = np.zeros_like(w)
         x[clusters.index] = clusters.sign * clusters.z[clusters.member]
@@ -51,13 +50,10 @@ def descend_sorted(
 
 
 def _parted(
-    gram: FloatArray,
-    slope: FloatArray,
-    x: FloatArray,
-    pulls: tuple[IntArray, FloatArray, FloatArray],
-    tol: float,
-) -> _Clusters:
-    """The clusters of x, parted where they are pulled apart by more than rounding."""
+    gram: FloatArray, slope: FloatArray, x: FloatArray,
+    pulls: tuple[IntArray, FloatArray, FloatArray], tol: float,
+) -> _Clusters:  # fmt: skip
+    """Return the clusters of x, parted where they are pulled apart by more than rounding."""
     from milpscore.proximal import _kernels
 
     order, sizes, pull = pulls
@@ -100,7 +96,7 @@ def _settle(clusters: _Clusters, sums: FloatArray, tol: float) -> None:
 
 
 def _merge(clusters: _Clusters, into: IntArray, last: bool) -> None:
-    """Take clusters out that merged with others or became 0; the last time the model stays."""
+    """Remove clusters that merged or became 0; the last time the model stays as it is."""
     size = len(into)
     target, turn = np.arange(size), np.ones(size)
     gone = np.flatnonzero(into)
@@ -116,8 +112,8 @@ def _merge(clusters: _Clusters, into: IntArray, last: bool) -> None:
     number[alive] = np.arange(len(alive))
     member = number[target][clusters.member]
     sign = clusters.sign * turn[clusters.member]
-    kept = member >= 0
-    clusters.index, clusters.member, clusters.sign = clusters.index[kept], member[kept], sign[kept]
+    used = member >= 0
+    clusters.index, clusters.member, clusters.sign = clusters.index[used], member[used], sign[used]
     clusters.z = clusters.z[alive]
     if last:
         return
@@ -126,16 +122,13 @@ def _merge(clusters: _Clusters, into: IntArray, last: bool) -> None:
 
 
 def _newton(clusters: _Clusters, sums: FloatArray) -> bool:
-    """Go towards the optimum for this order of the sizes, as long as the model falls; in place.
-
-    False where that was less than a tenth of the way.
-    """
+    """Go towards the optimum of this order while the model falls; False if hardly anywhere."""
     from scipy.linalg.lapack import dposv
 
     z, table = clusters.z, clusters.table
 
     def price(at: FloatArray) -> FloatArray:
-        """The slope of the penalty in every z, of those that are equal the first the steepest."""
+        """Return the penalty's slope in every z, the first of equal ones the steepest."""
         order = np.argsort(-np.abs(at), kind="stable")
         ends = np.cumsum(clusters.count[order])
         paid = np.empty(len(at))

@@ -22,58 +22,52 @@ from milpscore.proximal.problem import ENDLESS, DualityGap, Primal, Run, Smooth
 
 POLICY = WorkingSetPolicy()
 
-GRAM_COLUMNS = 400
-"""Columns up to which a Gram matrix is formed; beyond, kernels go through the rows."""
+Part: TypeAlias = Ramps | OWL  # known for some of the coefficients while all others are zero
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """The loss near a point, in the columns of X (n, m) with positive row curvatures (n,).
-
-    An intercept, if there is one, follows at its optimum.
-    """
+    """The loss near a point, in the columns of X (n, m)."""
 
     X: Operator
-    curvature: FloatArray
-    intercept: bool
-    whole: bool = False  # form the Gram matrix whatever the number of columns
+    curvature: FloatArray  # of the rows, positive, (n,)
+    intercept: bool  # follows at its optimum
+    whole: bool = False  # form the Gram matrix of any number of columns
 
     @cached_property
     def mass(self) -> float:
-        """Sum of the curvatures."""
+        """Return the sum of the curvatures."""
         return float(self.curvature.sum())
 
     @cached_property
     def means(self) -> FloatArray:
-        """Column means under the curvature, or zeros without an intercept; shape (m,)."""
+        """Return the column means under the curvature, zeros without an intercept; (m,)."""
         if not self.intercept:
             return np.zeros(self.X.shape[1])
         return self.X.rmatvec(self.curvature) / self.mass
 
     @property
     def by_gram(self) -> bool:
-        """Whether X' diag(curvature) X is formed: for few columns, or where rows are slow."""
-        few = self.X.shape[1] <= GRAM_COLUMNS
+        """Whether X' diag(curvature) X is formed: for few columns, or if rows are slow to read."""
+        few = self.X.shape[1] <= POLICY.gram_columns
         return self.whole or few or isinstance(self.X, BinnedOperator)
 
     def near(self, curvature: FloatArray) -> bool:
-        """Whether these curvatures can stand for others; a Gram matrix is worth keeping.
-
-        Row by row: a column that few rows have sees little of a sum over all.
-        """
+        """Whether a Gram matrix of these curvatures can stand for that of others."""
+        # row by row: a column that few rows have sees little of a sum over all
         change = np.abs(curvature - self.curvature)
         return self.by_gram and bool(np.all(change <= POLICY.stale * self.curvature))
 
     @cached_property
     def gram(self) -> FloatArray:
-        """X' diag(curvature) X with the intercept eliminated, shape (m, m)."""
+        """Return X' diag(curvature) X with the intercept eliminated, shape (m, m)."""
         table = self.X.gram(self.curvature)
         if self.intercept:
             table -= np.multiply.outer(self.means * self.mass, self.means)
         return np.ascontiguousarray(table)
 
     def taken(self, X: Operator, at: IntArray, of: IntArray) -> Quadratic:
-        """The same for the columns of X: those at the positions ``at`` are ``of`` this one's."""
+        """Return the model of the columns of X; those at ``at`` are the columns ``of`` this one."""
         other = replace(self, X=X)
         if not isinstance(X, DenseOperator | SparseOperator) or not other.by_gram:
             return other
@@ -93,20 +87,18 @@ class Quadratic:
     def descend(
         self, rows: FloatArray, gradient: FloatArray, w: FloatArray, part: Part, tol: float
     ) -> FloatArray:
-        """The w (m,) that minimises the model plus the penalty, to ``tol`` in the gradient.
-
-        ``rows`` (n,) are the row derivatives of the loss, ``gradient`` = X' rows. The intercept
-        moves by -means.(w_new - w) - rows.sum() / mass.
-        """
+        """Return the w (m,) that minimises the model plus the penalty, to ``tol`` in its slope."""
+        # ``rows`` (n,) are the row derivatives of the loss, ``gradient`` = X' rows; the intercept
+        # moves by -means.(w_new - w) - rows.sum() / mass
         from milpscore.proximal import _kernels
 
         if self.by_gram:
             slope = gradient - self.means * float(rows.sum()) if self.intercept else gradient.copy()
         if isinstance(part, OWL):
             return descend_sorted(self.gram, slope, w, part, tol)
-        new, shape = w.copy(), _shape(part)
+        new, penalty = w.copy(), part.for_kernels
         if self.by_gram:
-            _kernels.descend_gram(self.gram, slope, new, *(*shape, float(tol), POLICY.sweeps))
+            _kernels.descend_gram(self.gram, slope, new, penalty, float(tol), POLICY.sweeps)
             return new
         bends = self.X.squares(self.curvature) - self.means**2 * self.mass
         bends = np.maximum(bends, 1e-14 * float(bends.max()) + 1e-300)
@@ -119,7 +111,7 @@ class Quadratic:
             kernel, X = _kernels.descend_sparse, self.X.parts
         done, sweeps = 0, POLICY.few_sweeps
         while done < POLICY.sweeps:
-            if kernel(X, state, new, *(*shape, float(tol), sweeps)) <= sweeps:
+            if kernel(X, state, new, penalty, float(tol), sweeps) <= sweeps:
                 break
             done += sweeps
             if not self._straight(state, new, part, tol):
@@ -129,11 +121,10 @@ class Quadratic:
     def _straight(
         self, state: tuple[FloatArray, ...], w: FloatArray, ramps: Ramps, tol: float
     ) -> bool:
-        """Move what lies between two kinks by conjugate gradients, no further than these; in place.
-
-        Where columns are many and alike, coordinates take turns in small steps, and this is what
-        they would come to. False where it went less than a tenth of the way.
-        """
+        """Move what lies between two kinks by conjugate gradients; False if that went nowhere."""
+        # Where columns are many and alike, coordinates take turns in small steps, and this is what
+        # they would come to. ``w`` and the residual are changed in place; no kink is passed, and
+        # less than a tenth of the way counts as nowhere.
         curvature, residual, means, bends = state
         free, low, high, slope = ramps.between_kinks(w)
         if not len(free):
@@ -142,7 +133,7 @@ class Quadratic:
         slope += X.rmatvec(residual) - means * float(residual.sum())
 
         def bent(d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            """The change of ``residual`` and the slope with a move d."""
+            """Return the change of ``residual`` and of the slope with a move d."""
             change = curvature * X.matvec(d)
             return change, X.rmatvec(change) - means * (self.mass * float(means @ d)) + ridge * d
 
@@ -162,7 +153,7 @@ class Quadratic:
 def _conjugate_gradients(
     product: Callable[[FloatArray], FloatArray], b: FloatArray, diagonal: FloatArray, tol: float
 ) -> FloatArray:
-    """Nearly the x with product(x) = b, to ``tol`` in every entry, preconditioned by a diagonal."""
+    """Solve product(x) = b, to ``tol`` in every entry, preconditioned by a diagonal."""
     x, r = np.zeros_like(b), b.copy()
     z = r / diagonal
     way, size = z, float(r @ z)
@@ -181,25 +172,16 @@ def _conjugate_gradients(
     return x
 
 
-def _shape(ramps: Ramps) -> tuple[Any, ...]:
-    """The penalty as the kernels read it: one type for each argument, or they compile again."""
-    return ramps.weight, ramps.ridge, (ramps.slopes, float(ramps.growth), float(ramps.gamma))
-
-
-Part: TypeAlias = Ramps | OWL
-"""A penalty that is known for some of the coefficients while all others are zero."""
-
-
 @dataclass(eq=False)
 class _Panel:
-    """The columns at work: positions, the design and penalty of these, and the last model."""
+    """The columns at work."""
 
     index: IntArray
     X: Operator
     part: Part
+    quadratic: Quadratic | None = None  # the last model
     # a model of other columns, and which of this one's are which of that one's
     seed: tuple[Quadratic, IntArray, IntArray] | None = None
-    quadratic: Quadratic | None = None
 
 
 @dataclass(eq=False)
@@ -211,14 +193,14 @@ class Memory:
 
 @dataclass(eq=False)
 class _Point:
-    """Coefficients (p,), eta = X w (n,), intercept, mean loss, penalty, row derivatives (n,)."""
+    """A point of Newton's method, its intercept not yet at its best."""
 
-    w: FloatArray
-    eta: FloatArray
+    w: FloatArray  # (p,)
+    eta: FloatArray  # X w, (n,)
     b: float
-    loss: float
+    loss: float  # weighted mean
     penalty: float
-    rows: FloatArray
+    rows: FloatArray  # row derivatives of the loss, (n,)
 
 
 def working_set(
@@ -233,24 +215,17 @@ def working_set(
     memory: Memory | None = None,
     clock: Clock = ENDLESS,
 ) -> Run:
-    """Minimise with a separable penalty or OWL, whose columns at zero are looked at now and then.
-
-    A round takes the columns in use and those farthest from optimal (at first those of ``hint``
-    too), solves the problem in these by proximal Newton steps (the quadratic model by coordinate
-    descent, the intercept eliminated, a backtracking line search), then looks at all columns again.
-
-    Friedman, Hastie, Tibshirani, J. Stat. Softw. 33 (2010); Lee, Sun, Saunders, SIAM J. Optim. 24
-    (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm" (2022) for the
-    choice of the working set by distance to the subdifferential. OWL on the columns at work is OWL
-    with the first of its weights; its models are solved by clusters.
-    """
+    """Minimise with a separable penalty or OWL, most of whose columns at zero are left out."""
+    # Friedman, Hastie, Tibshirani, J. Stat. Softw. 33 (2010); Lee, Sun, Saunders, SIAM J. Optim. 24
+    # (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm" (2022) for
+    # the choice of the working set by distance to the subdifferential.
     run = Run(smooth, penalty, "working_set", tol, clock)
     point = run.look(0, start)
     panel: _Panel | None = None
     memory = memory or Memory()
     idle = 0
     while run.stop is None and run.iterations < max_iter:
-        most = max_iter - run.iterations
+        # 1) Take the columns in use, those farthest from optimal, at first those of ``hint`` too.
         away = part.distance(point.at.w, point.at.gradient)
         panel = _choose(smooth, part, point.at.w, away, panel, hint)
         if panel is not memory.panel:
@@ -258,13 +233,14 @@ def working_set(
         hint, memory.panel = None, panel
         if isinstance(part, OWL) and _too_many(smooth, point.at.w, away):
             break  # unfinished: first-order steps end sooner, without so large a Gram matrix
+        # 2) Solve the problem in these by proximal Newton steps.
         worst = float(away.max(initial=0.0))
-        following, steps = _solve(run, panel, point, worst, most)
-        if steps:
-            at = smooth.settled(following.w, following.eta, np.asarray(following.b))
+        following, steps = _solve(run, panel, point, worst, max_iter - run.iterations)
         if steps == 0:
             run.stop = Termination.STALLED
             break
+        # 3) Look at all columns again; end where looks save nothing any more.
+        at = smooth.settled(following.w, following.eta, np.asarray(following.b))
         before, point = point, run.look(run.iterations + steps, at)
         saved = before.objective - point.objective
         idle = 0 if saved > POLICY.progress * abs(point.objective) else idle + 1
@@ -274,11 +250,9 @@ def working_set(
 
 
 def _too_many(smooth: Smooth, w: FloatArray, away: FloatArray) -> bool:
-    """Whether too many columns are in use for Gram matrices of them, or are going to be.
-
-    Of squares half as many as rows, or an eighth where far more want in; of losses that flatten as
-    they fit, so that fewer come in than want to, nearly as many as rows.
-    """
+    """Whether too many columns are in use for Gram matrices of them, or are going to be."""
+    # with squares half as many as rows, or an eighth if far more want in; with losses that flatten
+    # as they fit, so that fewer come in than want to, nearly as many as rows
     n, used = smooth.X.shape[0], int(np.count_nonzero(w))
     if not isinstance(smooth.loss, Squared):
         return used > min(POLICY.most_sorted, 0.8 * n)
@@ -288,25 +262,21 @@ def _too_many(smooth: Smooth, w: FloatArray, away: FloatArray) -> bool:
 
 
 def _choose(
-    smooth: Smooth,
-    part: Part,
-    w: FloatArray,
-    away: FloatArray,
-    old: _Panel | None,
+    smooth: Smooth, part: Part, w: FloatArray, away: FloatArray, old: _Panel | None,
     hint: IntArray | None,
-) -> _Panel:
-    """The columns in use and the worst of the others, at least twice as many as are in use."""
+) -> _Panel:  # fmt: skip
+    """Choose the columns in use and the worst of the others, at least as many again."""
     p = len(w)
     if p <= POLICY.all_columns:
         return old or _Panel(np.arange(p), smooth.X, part)
     used = np.flatnonzero(w)
-    held = 0 if old is None else len(old.index)
+    size_before = 0 if old is None else len(old.index)
     urgency = away.copy()
-    if isinstance(part, OWL):  # its Gram matrix grows, whatever is in it stays
-        size = min(p, max(len(used), held) + max(len(used), POLICY.fewest_sorted))
+    if isinstance(part, OWL):  # its Gram matrix grows; what is in it stays
+        size = min(p, max(len(used), size_before) + max(len(used), POLICY.fewest_sorted))
         urgency[[] if old is None else old.index] = np.inf
     else:
-        size = min(p, max(2 * len(used), POLICY.fewest, held))
+        size = min(p, max(2 * len(used), POLICY.fewest, size_before))
     urgency[used] = np.inf
     if hint is not None:
         size = min(p, max(size, len(used) + len(hint)))
@@ -321,7 +291,7 @@ def _choose(
 
 
 def _take_up(panel: _Panel, old: _Panel | None) -> None:
-    """Note the last model of a panel with most of this one's columns, and which are which."""
+    """Note the last model of a panel that has most of this one's columns, and which are which."""
     if old is None or old.quadratic is None or not old.quadratic.by_gram:
         return
     if np.array_equal(panel.index, old.index):
@@ -333,19 +303,17 @@ def _take_up(panel: _Panel, old: _Panel | None) -> None:
 
 
 def _solve(
-    run: Run, panel: _Panel, found: DualityGap, worst: float, max_steps: int
+    run: Run, panel: _Panel, look: DualityGap, worst: float, max_steps: int
 ) -> tuple[_Point, int]:
-    """Newton steps on the panel until it is much closer to optimal than the whole was.
-
-    Near the optimum the gap is nearly proportional to the worst coordinate's distance: what the
-    tolerance does not ask for is left.
-    """
-    smooth, at = run.smooth, found.at
-    point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
+    """Take Newton steps on the panel until it is much closer to optimal than the whole was."""
+    smooth, at = run.smooth, look.at
+    point = _Point(at.w, at.eta, float(at.b), at.loss, look.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
     limit = min(max_steps, POLICY.inner_steps)
     share, near = (0.05, 0.3) if isinstance(panel.part, OWL) else (0.01, 0.1)
-    enough = POLICY.spare * worst * run.tol / found.gap
+    # near the optimum the gap is nearly proportional to the worst coordinate's distance: what the
+    # tolerance does not ask for is left
+    enough = POLICY.spare * worst * run.tol / look.gap
     # where the panel is the whole, no other columns are waiting
     target = enough if len(panel.index) == len(point.w) else max(near * worst, enough)
     if isinstance(smooth.loss, Squared):  # the model is the problem
@@ -369,7 +337,7 @@ def _solve(
 def _newton(
     smooth: Smooth, panel: _Panel, point: _Point, gradient: FloatArray, tol: float
 ) -> _Point | None:
-    """One proximal Newton step with its line search; None where no step descends."""
+    """Take one proximal Newton step with its line search; None if no step descends."""
     curvature = smooth.row_hessian(point.eta + point.b)
     # a loss that is straight in places (the hinges) would make the model singular
     np.maximum(curvature, POLICY.curvature_floor * smooth.weight, out=curvature)
@@ -388,7 +356,7 @@ def _newton(
 
 
 def _quadratic(smooth: Smooth, panel: _Panel, curvature: FloatArray) -> Quadratic:
-    """A model with these curvatures or near ones, with as little to form as may be."""
+    """Return a model with these curvatures or near ones, with as little to form as possible."""
     seed, panel.seed = panel.seed, None
     if panel.quadratic is None or not panel.quadratic.near(curvature):
         if seed is not None and seed[0].near(curvature):
@@ -407,7 +375,7 @@ def _line_search(
     new: FloatArray,
     shift: float,
 ) -> _Point | None:
-    """Halve the step until the objective falls by a share of what the model promised."""
+    """Halve the step until the objective falls by a share of what the model promised, or None."""
     old = point.w[panel.index]
     move = new - old
     scores = panel.X.matvec(move)

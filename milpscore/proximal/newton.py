@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -238,16 +238,11 @@ class _Models:
         """By coordinate descent, to a millionth of the first distance."""
         from milpscore.proximal import _kernels
 
-        whole = Ramps(
-            np.tile(ramps.weight, self.copies), np.tile(ramps.ridge, self.copies),
-            ramps.slopes, ramps.growth, ramps.gamma,
-        )  # fmt: skip
+        weight, ridge = np.tile(ramps.weight, self.copies), np.tile(ramps.ridge, self.copies)
+        whole = replace(ramps, weight=weight, ridge=ridge)
         new, slope = w.copy(), gradient.copy()
-        shape = whole.slopes, float(whole.growth), float(whole.gamma)
         tol = POLICY.coordinates_tol * float(whole.distance(w, gradient).max(initial=0.0))
-        _kernels.descend_gram(
-            gram, slope, new, whole.weight, whole.ridge, shape, tol, POLICY.sweeps
-        )
+        _kernels.descend_gram(gram, slope, new, whole.for_kernels, tol, POLICY.sweeps)
         return new
 
     def _in_a_box(

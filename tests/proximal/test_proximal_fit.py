@@ -38,7 +38,7 @@ from milpscore.penalties import (
     WeightedL2,
     WeightedTV,
 )
-from milpscore.proximal import ProximalResult, fit_proximal, newton, operators
+from milpscore.proximal import ProximalResult, coordinate, fit_proximal, newton, operators
 from milpscore.proximal.problem import Run, prepare
 
 N, P = 120, 12
@@ -349,7 +349,7 @@ def test_large_working_sets_do_without_a_gram_matrix(
     for penalty in (L1(0.02), StronglyConvexFacets(0.02, eps=0.1, gamma=0.3)):
         with_gram = fit_proximal(design, y, penalty=penalty, tol=1e-9)
         with monkeypatch.context() as patch:
-            patch.setattr("milpscore.proximal.coordinate.GRAM_COLUMNS", 2)
+            set_policy(patch, coordinate, gram_columns=2)
             without = fit_proximal(design, y, penalty=penalty, tol=1e-9)
             bare = fit_proximal(design, y, penalty=penalty, tol=1e-9, intercept=False)
         np.testing.assert_allclose(without.coefficients, with_gram.coefficients, atol=1e-4)
