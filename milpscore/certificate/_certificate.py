@@ -18,7 +18,8 @@ from msgspec import Struct
 from milpscore._version import __version__
 from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate.cards import outside_gap, plain_cards
-from milpscore.certificate.leaves import MARGIN, grow_tree
+from milpscore.certificate.leaves import grow_tree
+from milpscore.certificate.policy import POLICY
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import Column, ColumnKind, plain_label
@@ -34,26 +35,18 @@ from milpscore_check.report import VERSION, content_of
 from milpscore_check.table import cut, plain
 from milpscore_check.values import MOST_BYTES, Refused, parsed
 
-MAX_BYTES = MOST_BYTES
-"""The largest certificate as text, as its readers take it; beyond it the evidence is left out."""
-
-_TIMES_THE_SOLVE = 3.0
-"""Limit on evidence, as a multiple of the solve's own limits."""
-
-KIND = "milpscore.certificate"
-
 
 @dataclass(frozen=True)
 class Certificate:
-    """A card, what is claimed of it, and the evidence.
+    """A card, the claim about it, and the evidence.
 
     Attributes
     ----------
     fingerprint : str
         SHA-256 of the data.
     data : mapping
-        ``columns``, ``blocks`` and ``classes`` of the design, ``rows``, and where known how the
-        table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
+        ``columns``, ``blocks`` and ``classes`` of the design, ``rows``, and if known how the table
+        was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     statement : mapping
         ``formulation`` and ``arguments``: the builder makes the program again from them.
     cards : mapping
@@ -64,22 +57,22 @@ class Certificate:
     claim : str
     objective, loss, penalty : float
     bound : float or None
-        What the evidence is to prove; a little below the solver's own bound. None: no bound.
+        The bound to prove, a little below the solver's own; None if there is none.
     bound_source : str
-        "evidence" where the leaves are in the certificate, else who vouches for the bound.
+        "evidence" if the certificate holds leaves, else who vouches for the bound.
     engine : mapping
         ``solver, version, random_state, termination, nodes, options``.
     versions : mapping
         Of milpscore and what computed with it.
     evidence : mapping
         ``kind`` is "leaves" (with ``points`` and ``tree``) or "none" (with ``reason``: the bound
-        is then a solver's word, and :func:`verify_certificate` asks another one).
+        is then a solver's word, and :func:`verify_certificate` solves again).
     caveat : str
     digest : str
         SHA-256 of everything else, which reveals a changed file; it proves nothing.
     """
 
-    kind: ClassVar[str] = KIND
+    kind: ClassVar[str] = "milpscore.certificate"
 
     fingerprint: str
     data: Mapping[str, Any]
@@ -99,7 +92,7 @@ class Certificate:
     digest: str = ""
 
     def sealed(self) -> Certificate:
-        """The same with the digest of its content."""
+        """Return the same certificate with the digest of its content."""
         return Certificate(**{**self._content(), "digest": self.content_digest()})
 
     def content_digest(self) -> str:
@@ -109,18 +102,18 @@ class Certificate:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _content(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
     @property
     def points(self) -> Card:
         """The card itself."""
         try:
-            given = self.card["coefficients"]
-            if any(isinstance(w, bool) or not isinstance(w, int) for w in given):
+            w = self.card["coefficients"]
+            if any(isinstance(points, bool) or not isinstance(points, int) for points in w):
                 raise ValueError("points are whole numbers")
             scale = self.card.get("scale")
             return Card(
-                np.array(given, dtype=np.int64),
+                np.array(w, dtype=np.int64),
                 exact(self.card["intercept"]),
                 None if scale is None else exact(scale),
             )
@@ -138,8 +131,8 @@ class Certificate:
             ) from error
 
     def to_text(self) -> str:
-        """The certificate as one JSON object, an entry a line, a node of a tree a line."""
-        content = {"kind": KIND, "version": VERSION, **self._content()}
+        """Return the certificate as one JSON object, one line per entry and node of the tree."""
+        content = {"kind": self.kind, "version": VERSION, **self._content()}
         evidence = dict(content.pop("evidence"))
         lists = {name: evidence.pop(name) for name in ("points", "tree") if name in evidence}
         lines = [f"{_text(name)}: {_text(value)}" for name, value in content.items()]
@@ -168,7 +161,7 @@ class Certificate:
         Raises
         ------
         DataError
-            Where the file is not a certificate, or one of another version.
+            If the file is not a certificate, or one of another version.
         """
         try:
             content = content_of(Path(path))
@@ -185,14 +178,14 @@ class Certificate:
 
 
 def _finite(value: Any) -> bool:
-    """Whether all floats in a value of JSON are finite."""
+    """Return whether all floats in a value of JSON are finite."""
     if isinstance(value, dict | list):
         return all(map(_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
-    """Columns as JSON holds them: ends of intervals as text; names follow from the cuts."""
+    """Return columns as JSON holds them: ends of intervals as text, names left out."""
     return [
         {
             **{name: value for name, value in asdict(column).items() if name != "name"},
@@ -205,7 +198,7 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
 
 
 class _Data(Struct, forbid_unknown_fields=True):
-    """What is said of the data; columns are held to their layout when they are made."""
+    """The layout of the entry ``data``; columns are checked when they are made."""
 
     columns: list[dict[str, Any]]
     blocks: list[list[int]]
@@ -225,7 +218,7 @@ class _Data(Struct, forbid_unknown_fields=True):
 
 
 class _ColumnEntry(Struct, forbid_unknown_fields=True):
-    """A column as :func:`plain_columns` wrote it."""
+    """The layout of a column as :func:`plain_columns` writes it."""
 
     feature: str
     kind: ColumnKind
@@ -236,17 +229,17 @@ class _ColumnEntry(Struct, forbid_unknown_fields=True):
 
 
 def _column(entry: Any) -> Column:
-    """A column as :func:`plain_columns` wrote it."""
-    found = typed(entry, _ColumnEntry, "a column")
+    """Make a column from what :func:`plain_columns` wrote."""
+    column = typed(entry, _ColumnEntry, "a column")
     low, high = cut(entry)
     lower = -math.inf if low is None else float(low)
     upper = math.inf if high is None else float(high)
-    name = _name_of(found, lower, upper)
-    return Column(name, found.feature, found.kind, lower, upper, found.category, found.others)
+    name = _name_of(column, lower, upper)
+    return Column(name, column.feature, column.kind, lower, upper, column.category, column.others)
 
 
 def _name_of(entry: _ColumnEntry, lower: float, upper: float) -> str:
-    """What a column is called by what it reads, so that no name can belie its cut."""
+    """Name a column by what it reads, so that no name can belie its cut."""
     low, high = plain(lower), plain(upper)
     match entry.kind:
         case "numeric":
@@ -280,10 +273,10 @@ def certify(
     *,
     source: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MOST_BYTES,
     progress: bool | None = None,
 ) -> Certificate:
-    """The certificate of a result: what is claimed, and what proves it without the solver.
+    """Certify a result: record what is claimed, and what proves it without the solver.
 
     Parameters
     ----------
@@ -293,17 +286,17 @@ def certify(
         With a card.
     evidence : {"leaves", "none"}
         The leaves of a tree are grown, whichever engine found the card; errors of 0-1 cards are
-        counted. Where there is no evidence the verifier solves again.
+        counted. Without evidence the verifier solves again.
     source : mapping, optional
         How the table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     time_limit : float, optional
         Seconds for finding evidence, which can take longer than the solve; by default three times
-        the solve's own limit. Beyond them the evidence is "none", with what is missing in its
-        reason.
+        the solve's own limit. If they do not suffice, the evidence is "none", and its reason says
+        what is missing.
     max_bytes : int
         The largest file; beyond it the evidence is "none".
     progress : bool, optional
-        Whether to show how far it is; by default in a terminal.
+        Whether to show progress; by default in a terminal.
 
     Returns
     -------
@@ -323,20 +316,19 @@ def certify(
     card = result.card
     if card is None:
         raise NotApplicableError(f"there is no card to certify: {result.message}")
-    change = program.added_by_user()
-    if change:
+    if change := program.added_by_user():
         raise NotApplicableError(
             f"a certificate restates the program, and cannot tell that {change}: pass it as one of "
             "milpscore.constraints"
         )
     if outside := outside_gap(program.statement, card):
         raise NotApplicableError(
-            f"the claim speaks of cards with a threshold gap, and this card is none of them: "
+            "the claim speaks of cards with a threshold gap, and this card lacks it: "
             f"{outside}. Leave out threshold_gap, or bin the columns"
         )
     design = program.statement.design
     bound, vouched_by = _provable(result), result.bound_source
-    made = Certificate(
+    bare = Certificate(
         fingerprint=design.fingerprint,
         data={
             "rows": int(design.rows.sum()),
@@ -378,12 +370,12 @@ def certify(
     seconds = _allowed(result) if time_limit is None else time_limit
     with progress_line("certificate", progress, Clock.of(seconds)) as line:
         limits = (seconds, max_bytes, line.phase)
-        found = _evidence(program, result, bound, evidence, limits)
-    vouched_by = "evidence" if found["kind"] == "leaves" else made.bound_source
-    whole = replace(made, evidence=found, bound_source=vouched_by).sealed()
-    reason = _why_unread(whole.to_text().encode(), max_bytes)
-    if reason:
-        whole = replace(made, evidence={"kind": "none", "reason": reason}).sealed()
+        leaves, reason = _leaves(program, result, bound, evidence, bare.cards, limits)
+    proof = {"kind": "none", "reason": reason} if reason else {"kind": "leaves", **leaves}
+    vouched_by = bare.bound_source if reason else "evidence"
+    whole = replace(bare, evidence=proof, bound_source=vouched_by).sealed()
+    if reason := _why_unread(whole.to_text().encode(), max_bytes):
+        whole = replace(bare, evidence={"kind": "none", "reason": reason}).sealed()
     return whole
 
 
@@ -399,15 +391,13 @@ def _why_unread(file: bytes, max_bytes: int) -> str:
 
 
 def _provable(result: Result) -> float | None:
-    """The bound the evidence is to prove: the solver's, less what its line may round off.
-
-    Where it meets the objective, less four tenths of what a claim of optimality allows.
-    """
+    """Return the bound to prove: the solver's, less what its line may round off."""
     if not math.isfinite(result.dual_bound) or result.dual_bound <= 0:
         return None
     size = abs(result.objective)
+    # if it meets the objective, less four tenths of what a claim of optimality allows
     bound = min(result.dual_bound, result.objective - 0.4 * CLAIM_TOLERANCE * size)
-    bound -= 2.0 * MARGIN * size
+    bound -= 2.0 * POLICY.margin * size
     if result.claim is Claim.OPTIMAL:  # at the brink of what it allows, its last digits count
         bound = max(
             bound, min(result.dual_bound, result.objective - 0.9999 * CLAIM_TOLERANCE * size)
@@ -416,45 +406,43 @@ def _provable(result: Result) -> float | None:
 
 
 def _allowed(result: Result) -> float:
-    """The seconds for evidence where none are given."""
+    """Return the seconds for evidence by default."""
     limit = float(result.options.get("time_limit", PROOF_SECONDS))
-    return min(_TIMES_THE_SOLVE * limit, PROOF_SECONDS)
+    return min(POLICY.solve_factor * limit, PROOF_SECONDS)
 
 
-def _evidence(
+def _leaves(
     program: Program,
     result: Result,
     bound: float | None,
     kind: str,
+    cards: Mapping[str, Any],
     limits: tuple[float, int, Callable[[str], None]],
-) -> dict[str, Any]:
-    """The evidence asked for, or why there is none."""
+) -> tuple[dict[str, Any], str]:
+    """Grow the leaves asked for; return them, or why there are none."""
     if bound is None:
-        return {"kind": "none", "reason": "there is no bound to prove"}
+        return {}, "there is no bound to prove"
     if kind == "none":
-        return {"kind": "none", "reason": "none was asked for"}
+        return {}, "none was asked for"
     statement = program.statement
-    loss, other = statement.loss, plain_cards(statement)["other"]
+    loss, other = statement.loss, cards["other"]
     known = isinstance(loss, Hinge | ZeroOne) or (
         isinstance(loss, RiskLoss) and loss.name == "logistic"
     )
-    if statement.design.counts is not None and any(
-        rule["kind"] == "errors" for rule in plain_cards(statement)["rules"]
-    ):
-        reason = "limits on errors speak of rows, and equal rows were merged while they were read"
-        return {"kind": "none", "reason": reason}
+    limits_errors = any(rule["kind"] == "errors" for rule in cards["rules"])
+    if statement.design.counts is not None and limits_errors:
+        return {}, "limits on errors speak of rows, and equal rows were merged while they were read"
     if result.kind != "exact" or not known or other:
-        kind = f" with {other[0]}" if other else "" if known else f" with loss {loss.name}"
-        reason = f"{result.solver} keeps none for {program.formulation}{kind}"
-        return {"kind": "none", "reason": reason}
+        why = f" with {other[0]}" if other else "" if known else f" with loss {loss.name}"
+        return {}, f"{result.solver} keeps none for {program.formulation}{why}"
     try:
-        return {"kind": "leaves", **grow_tree(statement, bound, *limits)}
+        return grow_tree(statement, bound, *limits), ""
     except NotApplicableError as error:
-        return {"kind": "none", "reason": str(error)}
+        return {}, str(error)
 
 
 def _versions() -> dict[str, str]:
-    """What computed the card."""
+    """Return the versions of what computed the card."""
     return {
         "milpscore": __version__,
         "python": platform.python_version(),

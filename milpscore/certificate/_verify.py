@@ -11,6 +11,7 @@ from typing import Any, Literal
 from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate._certificate import Certificate
 from milpscore.certificate.cards import exact_rows, outside_gap, plain_cards
+from milpscore.certificate.policy import POLICY
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import Design, plain_label
@@ -26,15 +27,12 @@ from milpscore_check.proof import prove
 from milpscore_check.report import DAMAGE
 
 Status = Literal["proved", "refuted", "not proved", "not checked"]
-"""What became of a part of a certificate."""
-
-ROUNDING = 1e-12
-"""Relative difference of two correctly summed objectives: libraries differ in a logarithm."""
+"""The status of a part of a certificate."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a certificate and what became of it."""
+    """One part of a certificate, its status, and why."""
 
     name: str
     status: Status
@@ -43,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Verification:
-    """What the verifier found.
+    """The outcome of verifying a certificate.
 
     Attributes
     ----------
@@ -60,15 +58,15 @@ class Verification:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Names of the parts that were refuted, or could not be proved."""
+        """The parts that were refuted, or could not be proved."""
         return tuple(p.name for p in self.parts if p.status in ("refuted", "not proved"))
 
     def __getitem__(self, name: str) -> Part:
-        """The part called ``name``."""
+        """Return the part called ``name``."""
         return {part.name: part for part in self.parts}[name]
 
     def to_text(self) -> str:
-        """A line for each part, then the verdict."""
+        """Return one line per part, then the verdict."""
         wide = max(len(part.name) for part in self.parts)
         lines = [f"{p.name:<{wide}}  {p.status}: {printable(p.sentence)}" for p in self.parts]
         verdict = "everything claimed was proved" if self.proved else "not everything was proved"
@@ -87,8 +85,8 @@ def verify_certificate(
     """Re-prove a certificate from the data.
 
     Leaves are checked by :mod:`milpscore_check`, in exact arithmetic and without the engine that
-    found the card. Without evidence the program is solved again by another engine or seed. The
-    sentence of the bound says which of the two it was.
+    found the card. Without evidence the program is solved again by another engine or seed; the
+    sentence of the part ``bound`` says which.
 
     Parameters
     ----------
@@ -132,24 +130,21 @@ def verify_certificate(
     return Verification((*parts, bound, _claim(certificate, bound)))
 
 
-_STRENGTH = ("feasible", "gap", "optimal")
-_NAMES = ("file", "data", "statement", "card", "objective", "bound", "claim")
-
-
 def _stopped(parts: list[Part], name: str, sentence: str) -> Verification:
-    """A part refuted after which nothing can be checked."""
+    """Refute a part after which nothing can be checked."""
     return _unchecked([*parts, Part(name, "refuted", sentence)])
 
 
 def _unchecked(parts: list[Part]) -> Verification:
-    """What is left was not checked."""
+    """Leave the parts unchecked that rest on a refuted one."""
+    names = ("file", "data", "statement", "card", "objective", "bound", "claim")
     reason = f"it rests on the {next(p.name for p in parts[::-1] if p.status == 'refuted')}"
-    rest = [Part(name, "not checked", reason) for name in _NAMES[len(parts) :]]
+    rest = [Part(name, "not checked", reason) for name in names[len(parts) :]]
     return Verification((*parts, *rest))
 
 
 def _file(certificate: Certificate) -> Part:
-    """Whether the file is as it was written."""
+    """Check that the file is as it was written."""
     if certificate.content_digest() == certificate.digest:
         return Part("file", "proved", "its content has the digest it was sealed with")
     return Part("file", "refuted", "it was changed after it was written: the digest differs")
@@ -158,7 +153,7 @@ def _file(certificate: Certificate) -> Part:
 def _design(
     certificate: Certificate, X: Any, y: Any, sample_weight: Any, class_weight: Any
 ) -> Design:
-    """The design of the certificate's columns on these data."""
+    """Make the design of the certificate's columns on these data."""
     if isinstance(X, Design):
         if any(part is not None for part in (y, sample_weight, class_weight)):
             raise DataError("a Design already holds classes and weights: leave the others out")
@@ -190,26 +185,25 @@ def _design(
 
 
 def _data(certificate: Certificate, design: Design) -> Part:
-    """Whether the data are those of the fingerprint."""
-    labels = [plain_label(label) for label in design.classes]
-    if design.fingerprint == certificate.fingerprint:
-        # the fingerprint separates positive rows from negative ones, not their names
-        if labels != list(certificate.data["classes"]):
-            said = certificate.data["classes"]
-            return Part("data", "refuted", f"their labels are {labels}, not {said}")
-        rows, columns = int(design.rows.sum()), design.shape[1]
-        return Part("data", "proved", f"{rows} rows x {columns} columns have the fingerprint")
-    recorded = certificate.data.get("rows")
-    rows = int(design.rows.sum())
-    more = "" if recorded == rows else f" ({rows} rows, not {recorded})"
-    return Part("data", "refuted", f"the data are not those of the fingerprint{more}")
+    """Check that the data are those of the fingerprint."""
+    rows, columns = int(design.rows.sum()), design.shape[1]
+    if design.fingerprint != certificate.fingerprint:
+        recorded = certificate.data.get("rows")
+        more = "" if recorded == rows else f" ({rows} rows, not {recorded})"
+        return Part("data", "refuted", f"the data are not those of the fingerprint{more}")
+    # the fingerprint separates positive rows from negative ones, not their names
+    labels, classes = [plain_label(label) for label in design.classes], certificate.data["classes"]
+    if labels != list(classes):
+        return Part("data", "refuted", f"their labels are {labels}, not {classes}")
+    return Part("data", "proved", f"{rows} rows x {columns} columns have the fingerprint")
 
 
 def _statement(certificate: Certificate, program: Program) -> Part:
-    """Whether the builder makes the cards that the claim speaks of, and their caveat."""
-    made, said = plain_cards(program.statement), certificate.cards
-    for name in [*made, *said]:
-        if name not in made or name not in said or made[name] != said[name]:
+    """Check that the builder makes the cards that the claim speaks of, and their caveat."""
+    restated, recorded = plain_cards(program.statement), certificate.cards
+    for name in [*restated, *recorded]:
+        here = name in restated and name in recorded
+        if not (here and restated[name] == recorded[name]):
             return Part("statement", "refuted", f"its cards have another entry {name!r}")
     if certificate.caveat != program.statement.caveat:
         return Part("statement", "refuted", "its caveat is not that of the program")
@@ -217,7 +211,7 @@ def _statement(certificate: Certificate, program: Program) -> Part:
 
 
 def _card_and_objective(certificate: Certificate, program: Program) -> list[Part]:
-    """Whether the card is allowed, and costs what is said."""
+    """Check that the card is allowed, and costs what is recorded."""
     statement = program.statement
     try:
         card: Card = certificate.points
@@ -226,30 +220,27 @@ def _card_and_objective(certificate: Certificate, program: Program) -> list[Part
             Part("card", "refuted", str(error)),
             Part("objective", "not checked", "there is no card"),
         ]
-    found = evaluate(statement, card)
-    outside = [*found.violations, *filter(None, [outside_gap(statement, card)])]
+    figures = evaluate(statement, card)
+    outside = [*figures.violations, *filter(None, [outside_gap(statement, card)])]
     if outside:
         allowed = Part("card", "refuted", outside[0])
     else:
         demands = "ranges, sets, terms, intercept and constraints were checked in whole numbers"
         allowed = Part("card", "proved", f"the statement allows it: {demands}")
-    pairs = [
-        ("objective", certificate.objective, found.objective),
-        ("loss", certificate.loss, found.loss),
-        ("penalty", certificate.penalty, found.penalty),
-    ]
-    for name, said, true in pairs:
+    for name in ("objective", "loss", "penalty"):
+        recorded, true = getattr(certificate, name), getattr(figures, name)
+        off = abs(recorded - true)
         # an infinite figure has no rounding
-        if not (math.isfinite(true) and abs(said - true) <= ROUNDING * max(1.0, abs(true))):
-            sentence = f"its {name} is {true:.12g}, not {said:.12g}"
+        if not (math.isfinite(true) and off <= POLICY.rounding * max(1.0, abs(true))):
+            sentence = f"its {name} is {true:.12g}, not {recorded:.12g}"
             return [allowed, Part("objective", "refuted", sentence)]
-    how = "in whole numbers" if found.exact else "by compensated sums of exact scores"
-    sentence = f"{found.objective:.12g}, recomputed over the raw rows {how}"
+    how = "in whole numbers" if figures.exact else "by compensated sums of exact scores"
+    sentence = f"{figures.objective:.12g}, recomputed over the raw rows {how}"
     return [allowed, Part("objective", "proved", sentence)]
 
 
 def _bound(certificate: Certificate, program: Program, time_limit: float) -> Part:
-    """Whether the bound is proved."""
+    """Check the bound by its evidence."""
     bound = certificate.bound
     if bound is None or bound <= 0:
         return Part("bound", "proved", "none is claimed: losses and penalties are never negative")
@@ -264,7 +255,7 @@ def _bound(certificate: Certificate, program: Program, time_limit: float) -> Par
 def _evidence(
     certificate: Certificate, program: Program, bound: float, time_limit: float
 ) -> tuple[Status, str]:
-    """What the recorded evidence proves of the bound, or a second opinion where there is none."""
+    """Check the bound by the recorded evidence, or by a second opinion if there is none."""
     kind, used = certificate.evidence.get("kind"), certificate.engine.get("random_state", 0)
     # a seed the card was not found with
     seed = (int(used) + 1) % 2**31 if isinstance(used, int) else 1
@@ -282,7 +273,7 @@ def _evidence(
 
 
 def _prove(certificate: Certificate, design: Design, bound: float) -> tuple[bool, str]:
-    """What the independent checker makes of the leaves."""
+    """Let the independent checker judge the leaves."""
     try:
         cards = Cards(certificate.cards, design.shape[1])
         return prove(exact_rows(design), cards, certificate.evidence, Fraction(bound))
@@ -291,27 +282,24 @@ def _prove(certificate: Certificate, design: Design, bound: float) -> tuple[bool
 
 
 def _claim(certificate: Certificate, bound: Part) -> Part:
-    """Whether the claim is what the objective and a proved bound allow."""
-    if certificate.claim not in _STRENGTH:
+    """Check that objective and a proved bound allow the claim."""
+    ranked = ("feasible", "gap", "optimal")
+    if certificate.claim not in ranked:
         return Part("claim", "refuted", f"{certificate.claim!r} is not a claim")
     known = 0.0 if certificate.bound is None else certificate.bound
     allowed = str(claim_of(True, certificate.objective, known, trivial=0.0))
     sentence = f"objective and bound allow {allowed!r}"
-    held = certificate.bound_source, certificate.evidence.get("kind")
-    if known > 0 and held == ("evidence", "none"):
+    sources = certificate.bound_source, certificate.evidence.get("kind")
+    if known > 0 and sources == ("evidence", "none"):
         return Part("claim", "refuted", "its bound_source is 'evidence', and it holds none")
-    if _STRENGTH.index(certificate.claim) > _STRENGTH.index(allowed):
+    if ranked.index(certificate.claim) > ranked.index(allowed):
         return Part("claim", "refuted", f"{sentence}, not {certificate.claim!r}")
-    if bound.status != "proved" and certificate.claim != _STRENGTH[0]:
+    if bound.status != "proved" and certificate.claim != ranked[0]:
         return Part("claim", "not proved", f"{certificate.claim!r} rests on the bound")
     return Part("claim", "proved", f"{certificate.claim!r}: {sentence}")
 
 
 # ------------------------------------------------------------------ a second opinion
-
-_FIRST = 0.25
-"""Share of the time for each engine but the last, which made the card and may be the only fast one.
-"""
 
 
 def second_opinion(
@@ -322,13 +310,13 @@ def second_opinion(
     time_limit: float,
     random_state: int,
 ) -> tuple[Status, str]:
-    """Whether solving anew proves the bound."""
+    """Solve anew, and return what that proves of the bound."""
     from milpscore.solvers import solve
 
     clock, failed = Clock.of(time_limit), ""
     names = _engines(program, str(engine.get("solver", "")))
     for name in names:
-        seconds = clock.left if name == names[-1] else _FIRST * time_limit
+        seconds = clock.left if name == names[-1] else POLICY.engine_share * time_limit
         try:
             result = solve(
                 program,
@@ -342,23 +330,23 @@ def second_opinion(
         except NotApplicableError:
             continue  # this engine does not take the program: the next one is asked
         how = "by another engine" if name != engine.get("solver") else "with another seed"
-        said = f"solved again {how} ({name}, seed {random_state}, presolve off)"
+        how = f"solved again {how} ({name}, seed {random_state}, presolve off)"
         if result.dual_bound >= bound - allowance:
-            return "proved", f"{said}: bound {result.dual_bound:.9g}, {bound:.9g} was claimed"
+            return "proved", f"{how}: bound {result.dual_bound:.9g}, {bound:.9g} was claimed"
         # a card that the program's caveat leaves out says nothing of the others
         alike = bool(result.caveat) == bool(program.statement.caveat)
         exact = result.kind == "exact" and result.verified and alike
         if exact and result.objective < bound - allowance:
-            return "refuted", f"{said}: a card reaches {result.objective:.9g}, below {bound:.9g}"
+            return "refuted", f"{how}: a card reaches {result.objective:.9g}, below {bound:.9g}"
         failed = (
-            f"{said}: bound {max(result.dual_bound, 0.0):.9g} of {bound:.9g} within {time_limit:g} "
+            f"{how}: bound {max(result.dual_bound, 0.0):.9g} of {bound:.9g} within {time_limit:g} "
             "s: raise the time limit"
         )
     return "not proved", failed or f"no engine takes {program.formulation}"
 
 
 def _engines(program: Program, used: str) -> list[str]:
-    """The engines to ask, the one that made the card last."""
+    """Return the engines to ask, the one that made the card last."""
     if program.kind == "relaxed":
         return ["highs"]
     convex = program.model.component("cuts") is not None

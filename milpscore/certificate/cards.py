@@ -28,13 +28,14 @@ from milpscore_check.proof import Data
 
 
 def plain_cards(statement: Statement) -> dict[str, Any]:
-    """Loss, values, penalties, intercepts, scales and rules of a statement, numbers as text."""
+    """Return loss, values, penalties, intercepts, scales and rules, numbers as text."""
     low, high = statement.ranges
     rule, scales = statement.intercept, statement.scales
     loss = statement.loss
     # a hinge of margin m is one of margin 1 at a scale of m
     fixed = float(loss.margin) if isinstance(loss, Hinge) else getattr(loss, "scale", 1)
     ends = (fixed, fixed) if scales is None else (scales.lower, scales.upper)
+    # the step matters only if there are two intercepts
     step = None if rule.step is None or rule.lower == rule.upper else str(rule.step)
     return {
         "loss": "hinge" if isinstance(loss, Hinge) else loss.name,
@@ -43,30 +44,29 @@ def plain_cards(statement: Statement) -> dict[str, Any]:
             for j, (a, b) in enumerate(zip(low, high, strict=True))
         ],
         "max_terms": len(low) if statement.max_terms is None else statement.max_terms,
-        **_penalties(statement),
-        # of a single intercept the step says nothing
+        **plain_penalties(statement),
         "intercept": [str(rule.lower), str(rule.upper), step],
         "scale": [str(as_fraction(end)) for end in ends],
         "gap": _gap(statement),
         "rules": [
-            {"name": each.name, **rule}
-            for each in cast("tuple[AppliedConstraint, ...]", statement.constraints)
-            for part in each.parts
+            {"name": applied.name, **entry}
+            for applied in cast("tuple[AppliedConstraint, ...]", statement.constraints)
+            for part in applied.parts
             if not isinstance(part, Points)  # they stand among the values
-            for rule in _rules(part, each.constraint)
+            for entry in _rules(part, applied.constraint)
         ],
     }
 
 
 def _spans(allowed: Any, low: int, high: int) -> list[list[int]]:
-    """Allowed values as ranges of whole numbers, both ends included."""
+    """Return allowed values as ranges of whole numbers, both ends included."""
     if allowed is None:
         return [[low, high]]
     return [[int(v), int(v)] for v in sorted(allowed) if low <= v <= high]
 
 
 def exact_rows(design: Design) -> Data:
-    """The rows of a design, every double read as the decimal it prints as."""
+    """Return the rows of a design, every double read as the decimal it prints as."""
     known = {v: as_fraction(v) for v in np.unique(design.X).tolist()}
     columns = [[known[v] for v in column] for column in design.X.T.tolist()]
     y, exact = design.y.tolist(), design.exact_weight
@@ -84,37 +84,37 @@ def outside_gap(statement: Statement, card: Card) -> str | None:
 
 
 def _gap(statement: Statement) -> str:
-    """How far below the threshold negative totals stay, where the data lie on no grid; else 0."""
+    """Return how far below the threshold negative totals stay if data lie on no grid; else 0."""
     if not isinstance(statement.loss, ZeroOne) or statement.intercept.step is not None:
         return "0"
     return str(as_fraction(float(statement.caveat.split(" below T")[0].split()[-1])))
 
 
-def _penalties(statement: Statement) -> dict[str, Any]:
-    """Return what points (one per column) and jumps cost, and the penalties that are neither."""
+def plain_penalties(statement: Statement) -> dict[str, Any]:
+    """Return what points and jumps cost, and the names of penalties that are neither."""
     largest = int(max(map(abs, [*statement.ranges[0].tolist(), *statement.ranges[1].tolist(), 0])))
-    made: dict[str, Any] = {"jumps": [], "other": []}
+    costs: dict[str, Any] = {"jumps": [], "other": []}
     table = [Fraction(0)] * (largest + 1)
     for term in statement.penalties:
         base, lam = getattr(term, "base", term), as_fraction(float(term.lam))
         if isinstance(base, WeightedL1):
-            made["prices"] = [str(lam * as_fraction(w)) for w in base.weights.tolist()]
+            costs["prices"] = [str(lam * as_fraction(w)) for w in base.weights.tolist()]
         elif isinstance(base, BlockTV):
-            made["jumps"] = _jumps(base, lam)
+            costs["jumps"] = _jumps(base, lam)
         elif term.name == "l0_penalty":
             table[1:] = [cost + lam for cost in table[1:]]
         elif not isinstance(base, L1 | L2 | Facets):
-            made["other"].append(type(base).__name__)
+            costs["other"].append(type(base).__name__)
         else:
             # at whole points these are whole multiples of lam / 2
             unit = type(base)(1.0)
             for k in range(largest + 1):
                 table[k] += lam * Fraction(float(unit.value(np.array([k]))))
-    return {**made, "points": [str(cost) for cost in table]}
+    return {**costs, "points": [str(cost) for cost in table]}
 
 
 def _jumps(tv: BlockTV, lam: Fraction) -> list[list[Any]]:
-    """Neighbours, and what each point of difference between them costs."""
+    """Return neighbours, and what a point of difference between them costs."""
     weights = None if tv.weights is None else np.asarray(tv.weights).tolist()
     return [
         [a, b, str(lam if weights is None else lam * as_fraction(weights[b]))]
@@ -124,10 +124,10 @@ def _jumps(tv: BlockTV, lam: Fraction) -> list[list[Any]]:
 
 
 def _rules(part: Part, constraint: Any) -> list[dict[str, Any]]:
-    """The rules that one part of a constraint is."""
+    """Return one part of a constraint as rules of the checker."""
     if isinstance(part, Ordered):  # w_a - w_b is at most 0
-        none = {"kind": "totals", "lower": None, "upper": "0"}
-        return [{**none, "features": [[list(pair), [["1", "-1"]]]]} for pair in part.pairs]
+        at_most_0 = {"kind": "totals", "lower": None, "upper": "0"}
+        return [{**at_most_0, "features": [[list(pair), [["1", "-1"]]]]} for pair in part.pairs]
     if isinstance(part, Used):
         groups = [list(group) for group in part.groups]
         ends = {"lower": part.lower, "upper": part.upper}
@@ -144,12 +144,12 @@ def _rules(part: Part, constraint: Any) -> list[dict[str, Any]]:
         )
         return [{"kind": "totals", "features": features, "lower": low, "upper": high}]
     if not isinstance(part, Wrong):
-        return [{"kind": type(part).__name__}]  # of somebody's own, which the checker refuses
+        return [{"kind": type(part).__name__}]  # an unknown kind, which the checker refuses
     rows = np.flatnonzero(part.cost > 0)
     label = {"max_fpr": -1, "min_tpr": 1}.get(constraint.kind, 0)
     count = getattr(constraint, "count", None) and int(part.limit)
     share = getattr(constraint, "value", getattr(constraint, "share", None))
     if share is not None:
         share = str(1 - as_fraction(share) if label > 0 else as_fraction(share))
-    given = None if len(rows) == len(part.cost) else rows.tolist()
-    return [{"kind": "errors", "rows": given, "label": label, "count": count, "share": share}]
+    listed = None if len(rows) == len(part.cost) else rows.tolist()
+    return [{"kind": "errors", "rows": listed, "label": label, "count": count, "share": share}]

@@ -10,19 +10,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from milpscore.certificate.cards import plain_cards
-from milpscore.certificate.leaves import CardBox, Drawn, Space
+from milpscore.certificate.cards import plain_penalties
+from milpscore.certificate.leaves import CardBox, Drawn, Space, short
+from milpscore.certificate.policy import POLICY
 from milpscore.certificate.tangents import ScoreTangent
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.penalties.points import BlockTV
 from milpscore.solvers.running import run_here
 from milpscore.solvers.session import highs_of
-
-_KINK = 1e-6
-"""Rows this close to the margin state their multiplier: at others the point says it."""
 
 
 class HingeLines:
@@ -34,13 +31,15 @@ class HingeLines:
         rows, inverse = statement.design.merged, statement.design.merged.inverse
         self.X, self.y = rows.X, rows.y.astype(np.float64)
         self.share = rows.weight / rows.weight.sum()
-        # a merged row goes by the first raw one that it holds
-        kept = np.flatnonzero(inverse >= 0)
-        merged, first = np.unique(inverse[kept], return_index=True)
+        # a merged row goes by its first raw one
+        counted = np.flatnonzero(inverse >= 0)
+        merged, first = np.unique(inverse[counted], return_index=True)
         self.name = np.zeros(len(rows.y), dtype=np.int64)
-        self.name[merged] = kept[first]
+        self.name[merged] = counted[first]
         self.spread = self.X.std(axis=0) if self.X.size else np.zeros(space.p)
-        self.jumps = [(int(a), int(b), float(c)) for a, b, c in _jumps(statement)]
+        # neighbours, and what a point of difference between them costs
+        jumps = plain_penalties(statement)["jumps"]
+        self.jumps = [(int(a), int(b), float(Fraction(c))) for a, b, c in jumps]
         self._state(statement)
 
     def _state(self, statement: Statement) -> None:
@@ -80,7 +79,7 @@ class HingeLines:
         self.highs = highs_of(
             matrix, (cost * self.scale, 0.0), (self.low, self.high), (lower, upper)
         )
-        self.own = np.array([*w, *alpha, b], dtype=np.int32)
+        self.ranged = np.array([*w, *alpha, b], dtype=np.int32)
 
     def _chords(
         self, j: int, w: int, cost_of: int, l0: float
@@ -88,17 +87,17 @@ class HingeLines:
         """Return the cost of points less that of a term: convex, by its chords."""
         values = self.space.values[j, self.space.real[j]]
         cost = self.space.cost[j, self.space.real[j]] - np.where(values != 0, l0, 0.0)
-        found = {}
+        chords = {}
         for (v0, c0), (v1, c1) in pairwise(zip(values.tolist(), cost.tolist(), strict=True)):
             slope = (c1 - c0) / (v1 - v0)
             if slope:
-                found[slope] = c0 - slope * v0
-        return [({cost_of: 1.0, w: -slope}, end) for slope, end in found.items()]
+                chords[slope] = c0 - slope * v0
+        return [({cost_of: 1.0, w: -slope}, end) for slope, end in chords.items()]
 
     def draw(
         self, parent: Any, box: CardBox, goal: float
     ) -> tuple[FloatArray, float, float, Drawn, Any]:
-        """A box's optimum, the line of its duals there, and the basis."""
+        """Return a box's optimum, the line of its duals there, and the basis."""
         space, p = self.space, self.space.p
         inside, at = space.inside(box), np.arange(p)
         low, high = space.values[at, box.low], space.values[at, box.high]
@@ -108,7 +107,7 @@ class HingeLines:
             np.concatenate([low, must.astype(float), [box.b[0]]]),
             np.concatenate([high, (~never).astype(float), [box.b[1]]]),
         )
-        self.highs.changeColsBounds(len(self.own), self.own, *ends)
+        self.highs.changeColsBounds(len(self.ranged), self.ranged, *ends)
         if parent is not None:
             self.highs.setBasis(parent)
         run_here(self.highs)
@@ -117,26 +116,28 @@ class HingeLines:
             raise NotApplicableError("HiGHS does not solve the linear program of a box")
         values = np.asarray(answer.col_value)
         dual = np.asarray(answer.row_dual) / self.scale
-        w = np.array([float(f"{v:.9g}") for v in np.clip(values[:p], low, high)])
-        b = float(f"{values[2 * p]:.9g}")
+        w = np.array([short(v) for v in np.clip(values[:p], low, high)])
+        b = short(values[2 * p])
         drawn = self._line(w, b, dual)
         return w, b, 1.0, drawn, self.highs.getBasis()
 
     def _line(self, w: FloatArray, b: float, dual: FloatArray) -> Drawn:
-        """The line of rounded duals; those that the point does not tell stand beside it."""
+        """Return the line of rounded duals, with those that the point does not determine."""
         n, k = len(self.y), len(self.jumps)
         t = self.y * (self.X @ w + b)
         expected = np.where(t < self.margin, 1.0, 0.0)
         a = np.clip(dual[:n] * self.margin / self.share, 0.0, 1.0)
-        a = np.array([float(f"{v:.12g}") for v in a])
-        single = np.flatnonzero((np.abs(t - self.margin) < _KINK) | (np.abs(a - expected) > 1e-12))
+        a = np.array([short(v, 12) for v in a])
+        single = np.flatnonzero(
+            (np.abs(t - self.margin) < POLICY.kink) | (np.abs(a - expected) > 1e-12)
+        )
         a = np.where(np.isin(np.arange(n), single), a, expected)
         pull = -self.y * a * self.share / self.margin
         fixed, mu = np.zeros(len(w)), []
         for h, (left, right, cost) in enumerate(self.jumps):
             up, down = dual[n + 2 * h], dual[n + 2 * h + 1]
             share = float(np.clip((up - down) / cost, -1.0, 1.0)) if cost else 0.0
-            mu.append(float(f"{share:.12g}"))
+            mu.append(short(share, 12))
             fixed[left] += cost * mu[-1]
             fixed[right] -= cost * mu[-1]
         where = np.flatnonzero(w)
@@ -146,10 +147,3 @@ class HingeLines:
             entry.append([list(range(k)), mu])
         line = ScoreTangent(float(a @ self.share), pull @ self.X, float(pull.sum()), fixed)
         return Drawn(line, entry)
-
-
-def _jumps(statement: Statement) -> list[Any]:
-    """Neighbours and what a point of difference between them costs."""
-    if not any(isinstance(term, BlockTV) for term in statement.penalties):
-        return []
-    return [(a, b, Fraction(c)) for a, b, c in plain_cards(statement)["jumps"]]

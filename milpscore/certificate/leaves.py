@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from milpscore.certificate.policy import POLICY
 from milpscore.certificate.tangents import ScoreTangent, TangentRows
 from milpscore.constraints.parts import AppliedConstraint, Ordered
 from milpscore.core.clock import Clock
@@ -29,17 +30,6 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties.points import point_prices
-
-MARGIN = 3e-9
-"""Leaves are closed this much above the bound they are to prove, relatively: the checker rounds
-downwards."""
-
-_BYTES_A_NUMBER = 12
-_WHOLE = 1e-7
-_TOLD = 64  # nodes after which to tell how far it is
-_NARROWEST = 1e-9
-_CELLS = 0.3  # of the time, for choices of columns that lines then need not close
-_MOST_MISSED = 300
 
 
 @dataclass
@@ -54,7 +44,7 @@ class CardBox:
 
 
 Split = tuple[int, float | None]
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Space:
@@ -72,11 +62,11 @@ class Space:
             )
             for j in range(p)
         ]
-        width = max((len(each) for each in choices), default=1) or 1
+        width = max(map(len, choices), default=1) or 1
         # each coefficient's allowed values, ascending, padded
         self.values, self.real = np.zeros((p, width)), np.zeros((p, width), dtype=bool)
-        for j, each in enumerate(choices):
-            self.values[j, : len(each)], self.real[j, : len(each)] = each, True
+        for j, allowed in enumerate(choices):
+            self.values[j, : len(allowed)], self.real[j, : len(allowed)] = allowed, True
         self.count = self.real.sum(axis=1)
         self.is_zero = self.real & (self.values == 0)
         self.terms = p if statement.max_terms is None else min(statement.max_terms, p)
@@ -93,14 +83,14 @@ class Space:
         scales = statement.scales
         fixed = 1.0 / float(getattr(statement.loss, "scale", 1.0)) if scales is None else 0.0
         self.slope = (fixed, fixed) if scales is None else (1 / scales.upper, 1 / scales.lower)
-        # whatever the slope, the checker finds where the best intercept can be
+        # at a free slope the checker itself finds where the best intercept can be
         self.free = scales is not None and self.b != (0.0, 0.0)
         self.most = np.abs(self.values).max(axis=1, initial=0.0)
         self.ordered = np.array(
             [
                 pair
-                for each in cast("tuple[AppliedConstraint, ...]", statement.constraints)
-                for part in each.parts
+                for rule in cast("tuple[AppliedConstraint, ...]", statement.constraints)
+                for part in rule.parts
                 if isinstance(part, Ordered)
                 for pair in part.pairs
             ],
@@ -108,12 +98,11 @@ class Space:
         ).reshape(-1, 2)
 
     def _costs(self) -> FloatArray:
-        """What single coefficients cost: terms, and penalties that are sums."""
+        """Return what single coefficients cost: terms, and penalties that are sums."""
         cost = np.zeros_like(self.values)
         for term in self.statement.penalties:
-            if term.name != "l0_penalty" and not getattr(
-                getattr(term, "base", term), "separable", False
-            ):
+            separable = getattr(getattr(term, "base", term), "separable", False)
+            if term.name != "l0_penalty" and not separable:
                 continue
             if (prices := point_prices(term, self.p)) is not None:
                 cost += prices[:, None] * np.abs(self.values)
@@ -124,29 +113,20 @@ class Space:
         return cost
 
     def all_cards(self) -> CardBox:
-        """The box of every card."""
-        p = self.p
-        last = (self.count - 1).astype(np.int64)
-        return CardBox(
-            np.zeros(p, dtype=np.int64), last, np.zeros(p, dtype=bool), self.b, self.slope
-        )
+        """Return the box of every card."""
+        first, last = np.zeros(self.p, dtype=np.int64), (self.count - 1).astype(np.int64)
+        return CardBox(first, last, np.zeros(self.p, dtype=bool), self.b, self.slope)
 
     def halves(self, box: CardBox, split: Split) -> tuple[CardBox, CardBox]:
-        """The cards on both sides of a split: all of them."""
+        """Part the cards of a box at a split; none is lost."""
         j, value = split
         if j >= self.p:
             assert value is not None
-            if j > self.p:
-                low, high = box.slope
-                return (
-                    replace(box, slope=(low, min(high, value))),
-                    replace(box, slope=(max(low, value), high)),
-                )
-            low, high = box.b
-            return (
-                replace(box, b=(low, min(high, value))),
-                replace(box, b=(max(low, value + (self.step or 0.0)), high)),
-            )
+            name, step = ("slope", 0.0) if j > self.p else ("b", self.step or 0.0)
+            low, high = getattr(box, name)
+            ends: list[Any] = [(low, min(high, value)), (max(low, value + step), high)]
+            below, above = (replace(box, **{name: part}) for part in ends)
+            return below, above
         below = replace(box, low=box.low.copy(), high=box.high.copy())
         above = replace(box, low=box.low.copy(), high=box.high.copy(), used=box.used.copy())
         if value is None:
@@ -159,12 +139,12 @@ class Space:
         return below, above
 
     def inside(self, box: CardBox) -> BoolArray:
-        """Which values a box holds, shape (p, K)."""
+        """Mark the values that a box holds, shape (p, K)."""
         within = (self.at >= box.low[:, None]) & (self.at <= box.high[:, None])
         return np.asarray(within & ~(box.used[:, None] & self.is_zero))
 
     def empty(self, box: CardBox) -> bool:
-        """Whether ranges, limit on terms and constraints on supports leave no card."""
+        """Return whether ranges, the limit on terms and constraints leave no card."""
         inside = self.inside(box)
         if box.b[0] > box.b[1] or box.slope[0] > box.slope[1] or not inside.any(axis=1).all():
             return True
@@ -174,7 +154,7 @@ class Space:
         return bool(self.statement.constraints) and self._forbidden(box, inside, must)
 
     def _forbidden(self, box: CardBox, inside: BoolArray, must: BoolArray) -> bool:
-        """Whether the constraints rule a whole box out."""
+        """Return whether the constraints rule out a whole box."""
         left, right = self.ordered.T
         if (self.values[left, box.low[left]] > self.values[right, box.high[right]]).any():
             return True
@@ -190,7 +170,7 @@ class Space:
     def cuts(
         self, line: ScoreTangent, box: CardBox, goal: float
     ) -> tuple[bool, list[tuple[Split, int]]]:
-        """Whether a line closes a box; else splits one side of which (0 or 1) it closes."""
+        """Return whether a line closes a box; if not, splits and the side (0 or 1) it closes."""
         ends = box.slope[:1] if box.slope[0] == box.slope[1] else box.slope
         if not math.isfinite(line.constant):
             return False, []
@@ -200,45 +180,45 @@ class Space:
             base = line.constant
             if not self.free:
                 base += min(slope * line.slope_b * box.b[0], slope * line.slope_b * box.b[1])
-            least, each = self._least(price, inside)
+            least, with_value = self._least(price, inside)
             bounds.append(base + least)
-            totals.append(base + each)
+            totals.append(base + with_value)
         if min(bounds) >= goal:
             return True, []
-        kept = inside & ~np.logical_and.reduce([total >= goal for total in totals])
-        found = self._cuts_of_points(inside, kept)
+        open_values = inside & ~np.logical_and.reduce([total >= goal for total in totals])
+        cuts = self._cuts_of_points(inside, open_values)
         if len(ends) > 1 and max(bounds) > goal:
             share = (max(bounds) - goal) / (max(bounds) - min(bounds)) * (1.0 - 1e-6)
             if share > 0.1:
                 at = share if bounds[0] > bounds[1] else 1.0 - share
                 value = ends[0] + at * (ends[1] - ends[0])
-                found.append(((self.p + 1, value), 0 if bounds[0] > bounds[1] else 1))
+                cuts.append(((self.p + 1, value), 0 if bounds[0] > bounds[1] else 1))
         elif len(ends) == 1 and not self.free and box.b[0] < box.b[1]:
-            found += self._cuts_of_intercept(ends[0] * line.slope_b, box, goal - bounds[0])
-        return False, found
+            cuts += self._cuts_of_intercept(ends[0] * line.slope_b, box, goal - bounds[0])
+        return False, cuts
 
-    def _cuts_of_points(self, inside: BoolArray, kept: BoolArray) -> list[tuple[Split, int]]:
-        """Splits that part the values kept from those that are not, at the ends and at 0."""
-        found: list[tuple[Split, int]] = []
-        for j in np.flatnonzero((inside & ~kept).any(axis=1)).tolist():
-            here, left = np.flatnonzero(inside[j]), np.flatnonzero(kept[j])
-            if not len(left):  # nothing is kept: either side of any split is closed
-                found.append(((j, float(self.values[j, here[0]])), 0))
+    def _cuts_of_points(self, inside: BoolArray, opened: BoolArray) -> list[tuple[Split, int]]:
+        """Return splits that part open values from closed ones, at the ends and at 0."""
+        cuts: list[tuple[Split, int]] = []
+        for j in np.flatnonzero((inside & ~opened).any(axis=1)).tolist():
+            here, left = np.flatnonzero(inside[j]), np.flatnonzero(opened[j])
+            if not len(left):  # no value is open: either side of any split is closed
+                cuts.append(((j, float(self.values[j, here[0]])), 0))
                 continue
             if left[0] > here[0]:
                 below = here[here < left[0]][-1]
-                found.append(((j, float(self.values[j, below])), 0))
+                cuts.append(((j, float(self.values[j, below])), 0))
             if left[-1] < here[-1]:
-                found.append(((j, float(self.values[j, left[-1]])), 1))
+                cuts.append(((j, float(self.values[j, left[-1]])), 1))
             zero = int(self.is_zero[j].argmax())
-            if left[0] < zero < left[-1] and inside[j, zero] and not kept[j, zero]:
-                found.append(((j, None), 0))
-        return found
+            if left[0] < zero < left[-1] and inside[j, zero] and not opened[j, zero]:
+                cuts.append(((j, None), 0))
+        return cuts
 
     def _cuts_of_intercept(
         self, slope: float, box: CardBox, room: float
     ) -> list[tuple[Split, int]]:
-        """The split that moves the intercept's dearer end in to where a line leaves room."""
+        """Return the split that moves the intercept's dearer end in to where a line leaves room."""
         if slope == 0.0:
             return []
         reach = room / abs(slope) * (1.0 + 1e-9)
@@ -253,7 +233,7 @@ class Space:
         return []
 
     def _least(self, price: FloatArray, inside: BoolArray) -> tuple[float, FloatArray]:
-        """The least sum of prices over the cards of a box, and that with each single value."""
+        """Return the least sum of prices over the cards of a box, and that with any one value."""
         nonzero = np.where(inside & ~self.is_zero, price, np.inf).min(axis=1, initial=np.inf)
         may = (inside & self.is_zero).any(axis=1)
         room = self.terms - int((~may).sum())
@@ -263,8 +243,8 @@ class Space:
         last = float(order[room - 1]) if 0 < room <= len(order) else 0.0
         following = float(order[room]) if 0 < room < len(order) else 0.0
         # a value of w_j takes the place of what w_j itself, or the last one counted, contributes
-        own = np.where(may, np.minimum(gain, last), nonzero)
-        totals = least - own[:, None] + price
+        replaced = np.where(may, np.minimum(gain, last), nonzero)
+        totals = least - replaced[:, None] + price
         without = np.where(gain <= last, least - gain + min(following, 0.0), least)
         if room == 0:
             totals[may], without = np.inf, np.full(len(gain), least)
@@ -285,37 +265,37 @@ class Drawn:
 
 @dataclass
 class Grown:
-    """Nodes by number, a split naming its two parts; and the points that leaves name."""
+    """A tree as it grows: nodes by number, splits with their parts, and the leaves' points."""
 
     clock: Clock
     most_bytes: int
-    report: Told
+    report: Report
     nodes: list[Any] = field(default_factory=lambda: [None])
     points: list[Any] = field(default_factory=list)
     size: int = 0
 
     def split(self, node: int, split: Split) -> tuple[int, int]:
-        """Make a node a split; its two parts."""
+        """Make a node a split; return its two parts."""
         self.nodes += [None, None]
         parts = len(self.nodes) - 2, len(self.nodes) - 1
         j, value = split
         # whole values as whole numbers: shorter, and exact
         whole = value is not None and value == int(value)
         self.nodes[node] = [j, int(value) if value is not None and whole else value, *parts]
-        self.size += 2 * _BYTES_A_NUMBER
+        self.size += 2 * POLICY.bytes_per_number
         return parts
 
     def point(self, drawn: Drawn) -> int:
-        """The number of a point, given when a leaf first names it."""
+        """Return the number of a point; it gets one when a leaf first names it."""
         if drawn.number < 0:
             drawn.number = len(self.points)
             self.points.append(drawn.entry)
-            self.size += _BYTES_A_NUMBER * (2 * len(drawn.entry[0]) + 3)
+            self.size += POLICY.bytes_per_number * (2 * len(drawn.entry[0]) + 3)
         return drawn.number
 
     def check(self, pending: int) -> None:
-        """Tell how far it is, and stop where time or room is used up."""
-        if len(self.nodes) % _TOLD < 2:
+        """Report progress; NotApplicableError if time or room is used up."""
+        if len(self.nodes) % POLICY.report_every < 2:
             self.report(f"evidence, {len(self.nodes) // 2} nodes, {pending} parts open")
         if self.clock.is_up:
             raise NotApplicableError(
@@ -328,15 +308,15 @@ class Grown:
             )
 
     def entries(self) -> list[Any]:
-        """The tree in preorder."""
-        found, pending = [], [0]
+        """Return the tree in preorder."""
+        entries, pending = [], [0]
         while pending:
             node = self.nodes[pending.pop()]
             if isinstance(node, list):
                 pending += [node[3], node[2]]
                 node = node[:2]
-            found.append(node)
-        return found
+            entries.append(node)
+        return entries
 
 
 def grow_tree(
@@ -344,36 +324,39 @@ def grow_tree(
     bound: float,
     time_limit: float,
     most_bytes: int,
-    report: Told = lambda text: None,
+    report: Report = lambda text: None,
 ) -> dict[str, Any]:
-    """The ``points`` and the ``tree`` that prove ``bound``.
-
-    An engine's own leaves do not cover all cards: between splits it drops what some inner line puts
-    above the best card. Here each such step is a split of its own, one side of which is a leaf.
-    """
+    """Return the ``points`` and the ``tree`` that prove a bound."""
+    # An engine's own leaves do not cover all cards: between splits it drops what some inner line
+    # puts above the best card. Here every such step is a split, one side of which is a leaf.
     if isinstance(statement.loss, ZeroOne):
         return _counted(statement, bound, time_limit, report)
     space = Space(statement)
     engine = _source(statement, space)
-    goal = bound * (1.0 + MARGIN)
+    goal = bound * (1.0 + POLICY.margin)
     grown = Grown(Clock.of(time_limit), most_bytes, report)
     pending: list[tuple[int, CardBox, Drawn | None, Any]] = [
         (number, box, None, None) for number, box in _beside_cells(space, grown, bound)
     ]
     while pending:
+        # 1) Take a part, and cut off what its parent's line closes.
         grown.check(len(pending))
         number, box, drawn, parent = pending.pop()
         left = _cut(space, grown, number, box, drawn, goal)
         if left is None:
             continue
         number, box = left
+
+        # 2) Draw a line for the box itself, and cut again.
         w, b, slope, drawn, node = engine.draw(parent, box, goal)
         left = _cut(space, grown, number, box, drawn, goal)
         if left is None:
             continue
         number, box = left
+
+        # 3) Split what is left; a single card waits for the line at its own points.
         if (box.low == box.high).all() and (w != space.values[np.arange(space.p), box.low]).any():
-            pending.append((number, box, None, node))  # its own line was not drawn yet
+            pending.append((number, box, None, node))
         else:
             split = _choose(space, box, w, b, slope, drawn.line, engine.spread)
             parts = zip(grown.split(number, split), space.halves(box, split), strict=True)
@@ -384,7 +367,7 @@ def grow_tree(
 def _cut(
     space: Space, grown: Grown, number: int, box: CardBox, drawn: Drawn | None, goal: float
 ) -> tuple[int, CardBox] | None:
-    """Cut off what a line closes, until nothing changes; the node and box left, if any."""
+    """Cut off what a line closes until nothing changes; return the node and box left, if any."""
     while True:
         if space.empty(box):
             grown.nodes[number] = -1
@@ -405,7 +388,7 @@ def _cut(
 
 
 def _beside_cells(space: Space, grown: Grown, bound: float) -> list[tuple[int, CardBox]]:
-    """Close by cells of two-valued columns what they close; the parts of the tree that are left."""
+    """Close what cells of two-valued columns close; return the parts of the tree that are left."""
     from milpscore_check.proof import CELLS
 
     everything = space.all_cards()
@@ -414,22 +397,22 @@ def _beside_cells(space: Space, grown: Grown, bound: float) -> list[tuple[int, C
         return [(0, everything)]
     left, pending = [], [(0, everything, missed)]
     while pending:
-        number, box, some = pending.pop()
-        undecided = Counter(j for each in some for j in each if not box.used[j])
-        if not some:
+        number, box, choices = pending.pop()
+        undecided = Counter(j for columns in choices for j in columns if not box.used[j])
+        if not choices:
             grown.nodes[number] = CELLS
         elif not undecided:
             left.append((number, box))
         else:
             j = undecided.most_common(1)[0][0]
             parts, (out, used) = grown.split(number, (j, None)), space.halves(box, (j, None))
-            pending.append((parts[0], out, [each for each in some if j not in each]))
-            pending.append((parts[1], used, [each for each in some if j in each]))
+            pending.append((parts[0], out, [columns for columns in choices if j not in columns]))
+            pending.append((parts[1], used, [columns for columns in choices if j in columns]))
     return left
 
 
 def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]] | None:
-    """The choices of columns on which cells may lose less than the bound; None for too many."""
+    """Return the choices of columns on which cells may lose less than the bound, unless many."""
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Box as Whole, Cards, floor
     from milpscore_check.proof import Cells
@@ -442,22 +425,22 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
         return None
     cards = Cards(plain_cards(statement), space.p)
     try:
-        cells = Cells(
-            exact_rows(statement.design), cards, _watched(_CELLS * float(grown.clock), grown.report)
-        )
-        found = cells.missed(Whole(cards.values, cards.b, cards.scale), -floor(-Fraction(bound)))
-        missed = list(islice(found, _MOST_MISSED + 1))
+        watch = _watched(POLICY.cells_share * float(grown.clock), grown.report)
+        cells = Cells(exact_rows(statement.design), cards, watch)
+        everything = Whole(cards.values, cards.b, cards.scale)
+        choices = cells.missed(everything, -floor(-Fraction(bound)))
+        missed = list(islice(choices, POLICY.most_missed + 1))
     except (Refused, NotApplicableError):
-        return None  # lines take longer, or do not
-    return missed if len(missed) <= _MOST_MISSED else None
+        return None  # then lines must close everything
+    return missed if len(missed) <= POLICY.most_missed else None
 
 
-def _watched(time_limit: float, report: Told) -> Callable[[int, int], None]:
-    """Return the progress callback of the checker's counting, which ends when time is up."""
+def _watched(time_limit: float, report: Report) -> Callable[[int, int], None]:
+    """Return the progress callback of the checker's counting; it ends when time is up."""
     clock = Clock.of(time_limit)
 
     def watch(done: int, of: int) -> None:
-        if done % _TOLD == 0:
+        if done % POLICY.report_every == 0:
             report(f"evidence, {done:,} choices of columns")
         if clock.is_up:
             raise NotApplicableError(
@@ -469,8 +452,10 @@ def _watched(time_limit: float, report: Told) -> Callable[[int, int], None]:
     return watch
 
 
-def _counted(statement: Statement, bound: float, time_limit: float, report: Told) -> dict[str, Any]:
-    """Nothing to write down: the checker counts errors itself, which is done here to see it."""
+def _counted(
+    statement: Statement, bound: float, time_limit: float, report: Report
+) -> dict[str, Any]:
+    """Return an empty tree if the checker proves the bound by counting errors itself."""
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Cards
     from milpscore_check.proof import prove
@@ -480,16 +465,16 @@ def _counted(statement: Statement, bound: float, time_limit: float, report: Told
     evidence: dict[str, Any] = {"points": [], "tree": []}
     cards = Cards(plain_cards(statement), statement.shape[1])
     try:
-        held, said = prove(exact_rows(statement.design), cards, evidence, Fraction(bound), watch)
+        proved, why = prove(exact_rows(statement.design), cards, evidence, Fraction(bound), watch)
     except Refused as error:
         raise NotApplicableError(str(error)) from error
-    if not held:
-        raise NotApplicableError(f"counting does not prove it ({said}): a single card reaches it")
+    if not proved:
+        raise NotApplicableError(f"counting does not prove it ({why}): a single card reaches it")
     return evidence
 
 
 def _source(statement: Statement, space: Space) -> Any:
-    """What draws lines under the statement's loss."""
+    """Return what draws lines under the statement's loss."""
     if isinstance(statement.loss, Hinge):
         from milpscore.certificate.hinges import HingeLines
 
@@ -512,7 +497,7 @@ class _RiskLines:
     def draw(
         self, parent: Any, box: CardBox, goal: float
     ) -> tuple[FloatArray, float, float, Drawn, Any]:
-        """The minimiser (w, b, 1 / scale) of a box's relaxation, the line there, and the node."""
+        """Return a box's minimiser (w, b, 1 / scale), the line there, and the engine's node."""
         w, b, slope, node = self._point(parent, box, goal)
         where = np.flatnonzero(w)
         entry = [where.tolist(), w[where].tolist(), b, slope]
@@ -521,7 +506,7 @@ class _RiskLines:
     def _point(
         self, parent: Any, box: CardBox, goal: float
     ) -> tuple[FloatArray, float, float, Any]:
-        """The minimiser, and the node of the tree search it was found at."""
+        """Return the minimiser of a box's relaxation, and its node of the tree search."""
         from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
 
         a, space = self.arrays, self.space
@@ -542,16 +527,16 @@ class _RiskLines:
             w, (b, slope) = low, self._best(low, box, fixed=False)
             return w, b, slope, node
         self.relaxation.solve(node, goal)
-        w = np.array([float(f"{v:.9g}") for v in np.clip(node.w, low, high)])
+        w = np.array([short(v) for v in np.clip(node.w, low, high)])
         w = np.clip(w, low, high)
         if not a.scaled:
-            b = float(f"{min(max(node.b, box.b[0]), box.b[1]):.9g}")
+            b = short(min(max(node.b, box.b[0]), box.b[1]))
             return w, min(max(b, box.b[0]), box.b[1]), box.slope[0], node
-        slope = min(max(float(f"{node.s:.9g}"), box.slope[0]), box.slope[1])
+        slope = min(max(short(node.s), box.slope[0]), box.slope[1])
         return w, *self._best(w, replace(box, slope=(slope, slope)), fixed=True), node
 
     def _best(self, w: FloatArray, box: CardBox, fixed: bool) -> tuple[float, float]:
-        """The intercept and slope of a box where points w cost least."""
+        """Return the intercept and slope of a box at which points w cost least."""
         rows, loss = self.statement.design.merged, self.statement.loss
         totals = (rows.X @ w)[:, None]
         if self.arrays.scaled:
@@ -563,8 +548,13 @@ class _RiskLines:
         return float(best[0]), box.slope[0]
 
     def _positions(self, values: FloatArray) -> Any:
-        """Where the engine's tables hold these values."""
+        """Return where the engine's tables hold these values."""
         return (self.arrays.points >= values[:, None]).argmax(axis=1).astype(np.int64)
+
+
+def short(value: float, digits: int = 9) -> float:
+    """Round a number to a few significant digits: files stay small."""
+    return float(f"{value:.{digits}g}")
 
 
 def _choose(
@@ -576,7 +566,7 @@ def _choose(
     line: ScoreTangent,
     spread: FloatArray,
 ) -> Split:
-    """Where to split a box: an undecided feature at 0, else the most fractional coordinate."""
+    """Choose where to split a box: an undecided feature at 0, else the most fractional number."""
     width = box.high - box.low
     undecided = (space.inside(box) & space.is_zero).any(axis=1) & (width > 0)
     size = np.where(undecided, np.abs(w) * spread, 0.0)
@@ -586,14 +576,14 @@ def _choose(
     off = np.array([_off(space, box, j, w[j]) for j in range(len(w))]) * spread
     free_b = space.step is not None and box.b[0] < box.b[1]
     off_b = abs(b / space.step - round(b / space.step)) if free_b and space.step else 0.0
-    if max(float(off.max(initial=0.0)), off_b) <= _WHOLE:
+    if max(float(off.max(initial=0.0)), off_b) <= POLICY.whole:
         if undecided.any():
             j = int(np.where(undecided, np.abs(line.slope) * space.most, -1.0).argmax())
             return j, _beside_zero(space, box, j, line.slope[j] < 0)
         if width.any():
             return _below(space, box, int(width.argmax()), w)
         low, high = box.slope
-        if high - low > _NARROWEST * high:
+        if high - low > POLICY.narrowest_slopes * high:
             # beside its own best slope a card's line holds less far than the box
             return space.p + 1, slope if low < slope < high else (low + high) / 2.0
         if not free_b or space.step is None:
@@ -602,19 +592,19 @@ def _choose(
     if off.max(initial=0.0) >= off_b:
         return _below(space, box, int(off.argmax()), w)
     assert space.step is not None
-    value = math.floor(b / space.step + _WHOLE) * space.step
+    value = math.floor(b / space.step + POLICY.whole) * space.step
     return space.p, float(min(max(value, box.b[0]), box.b[1] - space.step))
 
 
 def _beside_zero(space: Space, box: CardBox, j: int, positive: bool) -> float:
-    """The value after which to split so that the points of one sign are parted from 0."""
+    """Return the value after which a split parts the points of one sign from 0."""
     zero = int(space.is_zero[j].argmax())
     positive = (positive and zero < box.high[j]) or zero == box.low[j]
     return float(space.values[j, zero if positive else zero - 1])
 
 
 def _off(space: Space, box: CardBox, j: int, value: float) -> float:
-    """How far a coefficient lies from its allowed values, as a share of their gap."""
+    """Return how far a coefficient lies from its allowed values, as a share of their gap."""
     values = space.values[j, box.low[j] : box.high[j] + 1]
     if len(values) < 2:
         return 0.0
@@ -624,7 +614,7 @@ def _off(space: Space, box: CardBox, j: int, value: float) -> float:
 
 
 def _below(space: Space, box: CardBox, j: int, w: FloatArray) -> Split:
-    """The split of a coefficient at its own value."""
+    """Return the split of a coefficient at its value."""
     values = space.values[j, : box.high[j]]
-    k = int(np.searchsorted(values, w[j] + _WHOLE, side="right")) - 1
+    k = int(np.searchsorted(values, w[j] + POLICY.whole, side="right")) - 1
     return j, float(values[max(k, int(box.low[j]))])

@@ -13,10 +13,7 @@ from milpscore.core.statement import Statement
 
 @dataclass(frozen=True)
 class ScoreTangent:
-    """loss + jumps >= constant + (s slope + fixed) . w + s slope_b b.
-
-    At every card (w, b) of scale 1 / s.
-    """
+    """loss + jumps >= constant + (s slope + fixed) . w + s slope_b b at cards (w, b), scale 1/s."""
 
     constant: float
     slope: FloatArray
@@ -33,7 +30,7 @@ class TangentRows:
         self.share = rows.weight / rows.weight.sum()
 
     def tangent(self, w: FloatArray, b: float, slope: float) -> ScoreTangent:
-        """The line that touches the loss at a point."""
+        """Return the line that touches the loss at a point."""
         t = self.y * slope * (self.X @ w + b)
         small = np.exp(-np.abs(t))
         value = np.maximum(-t, 0.0) + np.log1p(small)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from milpscore import metrics
 from milpscore.comparison.answers import (
     COLUMNS,
     KINDS,
-    PROXIMAL,
     PROXIMAL_COLUMNS,
     REALISATION_COLUMNS,
     Comparison,
     figures_of,
     no_answer,
+    table_of,
 )
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
@@ -38,17 +38,38 @@ from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.binner import Fold, binned_design, binner_of, folds_of, stratified_splits
 from milpscore.fitting import require_known, with_fast_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
+from milpscore.formulations.building import DATA
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding.program import round_by_name, savings_table
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import load, solve
 from milpscore.solvers.options import Options
+from milpscore.solvers.session import Session
 from milpscore.verify import evaluate
 
-_TEXTS = ("bound_source", "solver", "termination", "origin", "message", "caveat")
-_COUNTS = ("terms", "rows", "columns", "integers", "nonzeros", "nodes", "random_state")
-_DATA = ("X", "y", "sample_weight", "class_weight", "positive")
+
+@dataclass(frozen=True)
+class ComparisonPolicy:
+    """How a comparison shares out its seconds.
+
+    Attributes
+    ----------
+    folds_share : float
+        Of a formulation's seconds, for cross-validation.
+    relaxed_share : float
+        Of the seconds of its solves, at most, for the relaxation.
+    start_share : float
+        Of what is left then, at most, for a first card.
+    """
+
+    folds_share: float = 0.5
+    relaxed_share: float = 0.4
+    start_share: float = 0.1
+
+
+POLICY = ComparisonPolicy()
+"""What comparisons are tuned with; tests set another."""
 
 
 def compare(
@@ -75,7 +96,7 @@ def compare(
 ) -> Comparison:
     """Solve each formulation exactly, relax it, round the relaxation, and lay all side by side.
 
-    The four rows of a formulation speak of one statement on one design: ``exact``; ``relaxed``,
+    The four rows of a formulation concern one statement on one design: ``exact``; ``relaxed``,
     its LP; ``randomised``, the best of N randomised roundings of that LP; ``nearest``, its
     deterministic rounding. The best rounded card, or a better one from coordinate descent, starts
     the exact solve, so that always ``relaxed <= exact <= randomised, nearest`` in the objective.
@@ -114,10 +135,9 @@ def compare(
         LP's bound. The columns :data:`PROXIMAL_COLUMNS` hold the smooth model's figures, which
         bound nothing.
     roundings : sequence of str
-        Names of :data:`milpscore.rounding.ROUNDINGS`, such as "derandomised" or "local_search": a
-        row each, judged as the other roundings are, and one more card the exact solve may start
-        from. One that does not apply to a statement becomes a row with claim ``none`` and the
-        reason.
+        Names of :data:`milpscore.rounding.ROUNDINGS`, such as "derandomised" or "local_search".
+        Each adds a row, judged as the other roundings are, and one more card that the exact solve
+        may start from. One that does not apply becomes a row with claim ``none`` and the reason.
     savings : sequence of int
         Seeds. For each, every exact program is solved twice more, in the seconds of its exact row:
         with and without a proximal start. ``savings`` of the answer then holds what
@@ -125,24 +145,25 @@ def compare(
     options : mapping, optional
         Further solver options.
     **common :
-        Builder arguments for every formulation that has them; ``max_terms`` is 5 unless given.
+        Builder arguments for every formulation that has them; ``max_terms`` is 5 by default.
 
     Returns
     -------
     Comparison
-        Its table has one row a program and ``COLUMNS``. ``integrality_gap`` is the exact objective
-        above the LP's, relative as ``gap`` is (too large where the exact row is not ``optimal``);
-        ``magnitude`` the L1 norm. Under the
-        hinge loss ``rounding_loss`` is what the bounds speak of, the intercept held at the LP's
-        and no term dropped: the mean over the draws, whose expectation obeys ``expected_bound``
-        and ``sharp_bound``, and the loss of nearest rounding, which obeys ``sure_bound``; see
-        :func:`milpscore.rounding.rounding_bounds`. :mod:`milpscore_show.plots` reads its results.
+        Its table has one row per program, and ``COLUMNS``. ``integrality_gap`` is the exact
+        objective above the LP's, relative as ``gap`` is (too large unless the exact row is
+        ``optimal``); ``magnitude`` the L1 norm. Under the hinge loss ``rounding_loss`` is
+        what the bounds concern, the intercept held at the LP's and no term dropped: the
+        mean over the draws, whose expectation obeys ``expected_bound`` and ``sharp_bound``,
+        and the loss of nearest rounding, which obeys ``sure_bound``; see
+        :func:`milpscore.rounding.rounding_bounds`. :mod:`milpscore_show.plots` reads its
+        results.
 
     Raises
     ------
     DataError, OptionError
     FormulationError
-        For an unknown formulation or argument, or where no formulation at all can be stated.
+        For an unknown formulation or argument, or if no formulation at all can be stated.
     """
     clock = Clock.of(time_limit)
     for option in {"time_limit", "random_state"} & set(options or {}):
@@ -154,16 +175,18 @@ def compare(
         X, y, binner, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
     dealt, splits = stratified_splits(design, cv, random_state)
-    more = _roundings(roundings)
-    run = SharedRun(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
+    run = SharedRun(
+        n_draws, random_state, solver, progress, dict(options or {}), proximal,
+        _roundings(roundings),
+    )  # fmt: skip
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     refusals: list[FormulationError] = []
     programs: dict[str, Program] = {}
     for at, name in enumerate(names):
         # an equal share of what is left, from the first line that is spent on this formulation
-        mine = Clock(clock.left / (len(names) - at))
-        whole = mine.part(1.0 - _CV_SHARE if splits else 1.0)
+        share = Clock(clock.left / (len(names) - at))
+        whole = share.part(1.0 - POLICY.folds_share if splits else 1.0)
         if run.interrupted:
             rows.append(no_answer("not run: interrupted", formulation=name, kind="exact"))
             continue
@@ -176,7 +199,7 @@ def compare(
         programs[name] = program
         family = solve_family(program, run, whole)
         folds = folds_of(dealt, splits, X, binner, sample_weight)
-        held_out, failure = _cross_validate(name, chosen[name], folds, run, mine, len(splits))
+        held_out, failure = _cross_validate(name, chosen[name], folds, run, share, len(splits))
         for kind in run.kinds:
             row = _row(name, kind, family, design) | held_out.get(kind, {})
             row["message"] = "; ".join(filter(None, [row["message"], failure]))
@@ -184,19 +207,18 @@ def compare(
             results[name, kind] = family.results[kind]
     if refusals and not results:
         raise refusals[0]
-    columns = [*COLUMNS, *(PROXIMAL_COLUMNS if proximal else ())]
-    texts = [*_TEXTS, *(("surrogate",) if proximal else ())]
-    table = pd.DataFrame(rows, columns=columns).fillna(dict.fromkeys(texts, ""))
-    table = table.astype(dict.fromkeys(_COUNTS, "Int64"))
+    table = table_of(rows, [*COLUMNS, *(PROXIMAL_COLUMNS if proximal else ())])
+    texts = ("bound_source", "solver", "termination", "origin", "message", "caveat", "surrogate")
+    table = table.fillna({name: "" for name in texts if name in table})
     saved = None
     if len(savings) and not run.interrupted:
         saved = savings_table(programs, savings, clock / len(names), solver=solver, **run.options)
     return Comparison(table, results, design.names, saved, programs)
 
 
-def _roundings(given: Sequence[str]) -> tuple[str, ...]:
-    """Names of roundings as the registry has them, each there and given once."""
-    names = tuple(name.replace("-", "_") for name in given)
+def _roundings(wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the registry's names of roundings; OptionError for unknown or repeated ones."""
+    names = tuple(name.replace("-", "_") for name in wanted)
     for name in names:
         ROUNDINGS.name_of(name)
         if names.count(name) > 1:
@@ -205,37 +227,35 @@ def _roundings(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _arguments(
-    names: Sequence[str], given: Mapping[str, Mapping[str, Any]], common: Mapping[str, Any]
+    names: Sequence[str], arguments: Mapping[str, Mapping[str, Any]], common: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Builder arguments of each formulation."""
+    """Return each formulation's builder arguments; an error for one that no builder takes."""
     if not names:
         raise FormulationError(f"name at least one formulation of {sorted(FORMULATIONS)}")
-    own = {name.replace("-", "_"): dict(values) for name, values in given.items()}
-    if strange := [name for name in own if name not in names]:
+    single = {name.replace("-", "_"): dict(values) for name, values in arguments.items()}
+    if strange := [name for name in single if name not in names]:
         raise FormulationError(f"arguments for {strange[0]!r}, which is not among {list(names)}")
     known = {
-        name: [
-            each for each in inspect.signature(FORMULATIONS[name]).parameters if each not in _DATA
-        ]
+        name: [key for key in inspect.signature(FORMULATIONS[name]).parameters if key not in DATA]
         for name in names
     }
     for name, accepted in known.items():  # a weight is of no use without a penalty
-        if "penalty" in accepted and not {"penalty"} & {*common, *own.get(name, {})}:
+        if "penalty" in accepted and "penalty" not in {*common, *single.get(name, {})}:
             accepted.remove("lam")
     every = dict.fromkeys(argument for accepted in known.values() for argument in accepted)
     for argument in common:
         require_known(argument, list(every), f"none of {', '.join(names)} takes")
     chosen = {}
     for name, accepted in known.items():
-        for argument in own.get(name, {}):
+        for argument in single.get(name, {}):
             require_known(argument, accepted, f"{name} has no argument")
         shared = {k: v for k, v in common.items() if k in accepted}
-        chosen[name] = with_few_terms(name, {**shared, **own.get(name, {})})
+        chosen[name] = with_few_terms(name, {**shared, **single.get(name, {})})
     return chosen
 
 
 def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]:
-    """One row of the table, cross-validation left out."""
+    """Return one row of the table without the figures of cross-validation."""
     result, bound = family.results[kind], family.results["relaxed"].objective
     row = {**figures_of(result, COLUMNS), "formulation": name, "kind": kind}
     row |= {**family.size, **family.rounding.get(kind, {})}
@@ -252,7 +272,7 @@ def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]
 def _judge(
     result: Result, step: Any, X: FloatArray, y: IntArray, weight: FloatArray
 ) -> tuple[float, float]:
-    """Accuracy and AUC of an answer, a card by its exact rule, a relaxation by w.x + b >= 0."""
+    """Return accuracy and AUC, of a card by its exact rule, of a relaxation by w.x + b >= 0."""
     rule = result.rule(step)
     totals = rule.totals(X, result.coefficients)
     return (
@@ -269,10 +289,7 @@ def _cross_validate(
     clock: Clock,
     n_folds: int,
 ) -> tuple[dict[str, dict[str, float]], str]:
-    """Mean accuracy and AUC over the folds by kind, or none and why.
-
-    NaN where some fold has no answer of that kind.
-    """
+    """Return mean accuracy and AUC over the folds by kind, NaN if one lacks it, or none and why."""
     scores: dict[str, list[tuple[float, float]]] = {kind: [] for kind in run.kinds}
     nothing = (float("nan"), float("nan"))
     for at, fold in enumerate(folds):
@@ -291,20 +308,13 @@ def _cross_validate(
             )
     if run.interrupted:
         return {}, "not cross-validated: interrupted"
-    means = {kind: np.mean(found, axis=0).tolist() for kind, found in scores.items() if found}
+    means = {kind: np.mean(pairs, axis=0).tolist() for kind, pairs in scores.items() if pairs}
     return {kind: {"cv_accuracy": m[0], "cv_auc": m[1]} for kind, m in means.items()}, ""
-
-
-_CV_SHARE = 0.5
-"""Share of the seconds that goes to cross-validation."""
-
-_RELAXED_SHARE = 0.4
-"""Largest share of a formulation's seconds that its relaxation may take from the exact solve."""
 
 
 @dataclass
 class SharedRun:
-    """What every solve of the table shares, and whether one of them was interrupted."""
+    """What every solve of a table shares, and whether one of them was interrupted."""
 
     n_draws: int
     random_state: int
@@ -317,8 +327,8 @@ class SharedRun:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The rows of each formulation."""
-        return (*KINDS, *self.roundings, *((PROXIMAL,) if self.proximal else ()))
+        """The kinds of rows per formulation."""
+        return (*KINDS, *self.roundings, *(("proximal",) if self.proximal else ()))
 
 
 @dataclass(frozen=True)
@@ -332,12 +342,13 @@ class Family:
 
 
 def exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Program:
+    """State a formulation over whole points."""
     program = FORMULATIONS[name](design, **arguments)
     return program if program.kind == "exact" else program.exact()
 
 
 def solve_family(program: Program, run: SharedRun, clock: Clock) -> Family:
-    """The LP, its roundings, and the exact solve that starts from the best card so far."""
+    """Solve the LP, round it, and solve the exact program from the best card so far."""
 
     def answer(within: Clock, warm_start: Card | None = None) -> Result:
         result = solve(
@@ -352,15 +363,16 @@ def solve_family(program: Program, run: SharedRun, clock: Clock) -> Family:
         run.interrupted |= result.termination is Termination.INTERRUPTED
         return result
 
-    # the same card as a fit's
+    # 1) The same card as a fit's, and the program at its scales.
     program, fast = with_fast_card(program, Options.of({"time_limit": clock}))
     session = load(program)
     rows, columns = session.matrix.shape
     size = {"rows": rows, "columns": columns, "nonzeros": int(session.matrix.nnz),
             "integers": int(session.integral.sum())}  # fmt: skip
-    session.relax()
-    relaxed = answer(clock.part(_RELAXED_SHARE))
-    session.restore()
+
+    # 2) The relaxation, and its roundings.
+    with _relaxed(session):
+        relaxed = answer(clock.part(POLICY.relaxed_share))
     rounded, figures = round_by_name(
         program,
         relaxed,
@@ -370,8 +382,11 @@ def solve_family(program: Program, run: SharedRun, clock: Clock) -> Family:
         max_work=work_within(clock),
         time_limit=clock,
     )
-    heuristic = start_card(program, max_work=work_within(clock), time_limit=clock.part(0.1))
-    cards = [fast.card if fast else None, heuristic, *(each.card for each in rounded.values())]
+
+    # 3) The exact program, from the best card so far.
+    seconds = clock.part(POLICY.start_share)
+    heuristic = start_card(program, max_work=work_within(clock), time_limit=seconds)
+    cards = [fast.card if fast else None, heuristic, *(row.card for row in rounded.values())]
     start = min(
         (card for card in cards if card is not None),
         key=lambda card: evaluate(program.statement, card).objective,
@@ -382,10 +397,8 @@ def solve_family(program: Program, run: SharedRun, clock: Clock) -> Family:
 
 
 def _with_bound_of(relaxed: Result, exact: Result) -> Result:
-    """The exact result with the LP's bound where that is the better one.
-
-    A solve that stops before its root relaxation is done knows less than the LP solved before.
-    """
+    """Return the exact result with the LP's bound if that is the better one."""
+    # a solve that stops before its root relaxation is done knows less than the LP solved before
     if not exact.verified or not exact.dual_bound < relaxed.dual_bound <= exact.objective:
         return exact
     bound = relaxed.dual_bound
@@ -397,8 +410,12 @@ def _with_bound_of(relaxed: Result, exact: Result) -> Result:
     )
 
 
-CONIC = ("ecos", "clarabel", "proximal")
-"""The solvers of the relaxation, in the order of their rows."""
+@contextmanager
+def _relaxed(session: Session) -> Iterator[None]:
+    """Leave the integrality of a loaded program out for a while."""
+    session.relax()
+    yield
+    session.restore()
 
 
 def compare_realisations(
@@ -413,18 +430,18 @@ def compare_realisations(
     """Solve every realisation of a conic program's statement and lay them side by side.
 
     Rows, in this order: ``integer``, the program over whole numbers, solved by HiGHS; ``linear``,
-    its LP relaxation; ``conic`` by ECOS and by Clarabel; ``proximal``. A realisation that there is
-    not, or that cannot hold a constraint that was added, is a row with claim "none" and the reason.
-    The last four speak of one convex problem: ``difference`` is their objective beside the least
-    of them, relative to it. The integer optimum lies ``integrality_gap`` above.
+    its LP relaxation; ``conic`` by ECOS and by Clarabel; ``proximal``. A realisation that does not
+    exist, or cannot hold an added constraint, is a row with claim "none" and the reason. The last
+    four solve one convex problem: ``difference`` is their objective above the least of them,
+    relative to it. The integer optimum lies ``integrality_gap`` above.
 
     Parameters
     ----------
     program : ConicProgram
     time_limit, node_limit
-        Of the integer program, as in :class:`milpscore.solvers.options.Options`.
+        For the integer program, as in :class:`milpscore.solvers.options.Options`.
     tol : float
-        Of the conic and proximal solves.
+        For the conic and proximal solves.
     random_state : int
         Seed of the integer solve.
     progress : bool, optional
@@ -439,7 +456,7 @@ def compare_realisations(
     Raises
     ------
     FormulationError
-        Where the program was changed into another one.
+        If the program was changed into another one.
     """
     if not isinstance(program, ConicProgram):
         raise OptionError(
@@ -448,24 +465,16 @@ def compare_realisations(
         )
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
-    for realisation, solver, found, of in chain(
-        _integer_and_linear(
-            program,
-            progress,
-            time_limit=time_limit,
-            node_limit=node_limit,
-            random_state=random_state,
-        ),
-        _convex(program, tol),
+    limits = {"time_limit": time_limit, "node_limit": node_limit, "random_state": random_state}
+    for realisation, solver, answer, solved in chain(
+        _integer_and_linear(program, progress, **limits), _convex(program, tol)
     ):
-        if isinstance(found, str):
-            rows.append(no_answer(found, realisation=realisation, solver=solver))
+        if isinstance(answer, str):
+            rows.append(no_answer(answer, realisation=realisation, solver=solver))
         else:
-            results[realisation, solver] = found
-            rows.append(_realisation_row(realisation, solver, found, of))
-    table = pd.DataFrame(_with_differences(rows), columns=list(REALISATION_COLUMNS))
-    counts = ("terms", "rows", "columns", "integers", "nonzeros")
-    table = table.astype(dict.fromkeys(counts, "Int64"))
+            results[realisation, solver] = answer
+            rows.append(_realisation_row(realisation, solver, answer, solved))
+    table = table_of(_with_differences(rows), REALISATION_COLUMNS)
     design = program.statement.design
     return Comparison(table, results, () if design is None else design.names)
 
@@ -473,27 +482,24 @@ def compare_realisations(
 def _integer_and_linear(
     program: ConicProgram, progress: bool | None, **limits: Any
 ) -> list[tuple[str, str, Any, Any]]:
-    """The exact program's answer and its LP's, or the reason why there is none."""
+    """Return the exact program's answer and its LP's, or the reason why there is none."""
     try:
         exact = program.exact()
     except NotApplicableError as error:
         return [("integer", "highs", str(error), None), ("linear", "highs", str(error), None)]
     session = load(exact)
-    session.relax()
-    linear = solve(session, progress=progress, **limits)
-    session.restore()
-    start = start_card(exact)
-    integer = solve(session, warm_start=start, progress=progress, **limits)
-    relaxed = exact.relaxed()
+    with _relaxed(session):
+        linear = solve(session, progress=progress, **limits)
+    integer = solve(session, warm_start=start_card(exact), progress=progress, **limits)
     return [
         ("integer", integer.solver, integer, exact),
-        ("linear", linear.solver, replace(linear, build_seconds=0.0), relaxed),
+        ("linear", linear.solver, replace(linear, build_seconds=0.0), exact.relaxed()),
     ]
 
 
 def _convex(program: ConicProgram, tol: float) -> Iterator[tuple[str, str, Any, Any]]:
-    """Every solver's answer to the relaxation, or the reason why there is none."""
-    for solver in CONIC:
+    """Yield every solver's answer to the relaxation, or the reason why there is none."""
+    for solver in ("ecos", "clarabel", "proximal"):
         realisation = "proximal" if solver == "proximal" else "conic"
         try:
             yield realisation, solver, solve(program, solver, tol=tol), program
@@ -504,7 +510,7 @@ def _convex(program: ConicProgram, tol: float) -> Iterator[tuple[str, str, Any, 
 def _realisation_row(
     realisation: str, solver: str, result: Result, program: Program
 ) -> dict[str, Any]:
-    """One answer's figures."""
+    """Return the row of one realisation's answer."""
     conic = isinstance(program, ConicProgram)
     unit = float(getattr(program.statement.penalty, "gamma", 1.0)) if conic else 1.0
     row = figures_of(result, REALISATION_COLUMNS, unit)
@@ -517,14 +523,11 @@ def _realisation_row(
 
 
 def _with_differences(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Differences among the relaxations, and the integer optimum above the least of them."""
+    """Add to verified rows how far they lie above the least relaxation."""
     relaxed = [row for row in rows if row["realisation"] != "integer" and row["verified"]]
     least = min((row["objective"] for row in relaxed), default=math.nan)
     for row in rows:
-        if not row["verified"]:
-            continue
-        if row["realisation"] == "integer":
-            row["integrality_gap"] = relative_gap(row["objective"], least)
-        else:
-            row["difference"] = relative_gap(row["objective"], least)
+        if row["verified"]:
+            column = "integrality_gap" if row["realisation"] == "integer" else "difference"
+            row[column] = relative_gap(row["objective"], least)
     return rows

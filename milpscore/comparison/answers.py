@@ -16,13 +16,10 @@ from milpscore.metrics import integrity, magnitude
 KINDS = ("exact", "relaxed", "randomised", "nearest")
 """The rows of each formulation, in this order."""
 
-PROXIMAL = "proximal"
-"""The row that ``compare(..., proximal=True)`` adds to each formulation, after the others."""
-
 PROXIMAL_COLUMNS = (
     "surrogate", "surrogate_lam", "surrogate_objective", "surrogate_loss", "surrogate_gap",
 )  # fmt: skip
-"""The row "proximal" adds them: figures of the smooth model behind its card, of no other row's."""
+"""What the row "proximal" adds: figures of the smooth model behind its card."""
 
 COLUMNS = (
     "formulation", "kind", "claim", "verified",
@@ -45,8 +42,15 @@ REALISATION_COLUMNS = (
 """The columns of the table, in this order."""
 
 
+def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """Return rows as a table whose counts are whole numbers."""
+    table = pd.DataFrame(rows, columns=list(columns))
+    counts = ("terms", "rows", "columns", "integers", "nonzeros", "nodes", "random_state")
+    return table.astype({name: "Int64" for name in counts if name in table})
+
+
 def figures_of(result: Result, columns: Sequence[str], unit: float = 1.0) -> dict[str, Any]:
-    """What a row says of a result, as far as its table has columns; points are whole ``unit``s."""
+    """Return a result's figures by the columns that have them; points are whole ``unit``s."""
     figures = result.summary()
     for part in ("build_seconds", "load_seconds", "solve_seconds"):
         figures[part] = getattr(result, part)
@@ -59,24 +63,24 @@ def figures_of(result: Result, columns: Sequence[str], unit: float = 1.0) -> dic
 
 
 def no_answer(message: str, **place: str) -> dict[str, Any]:
-    """The row of what was not solved, or is not there."""
+    """Return the row of a program that was not solved, or that there is none of."""
     return {**place, "claim": "none", "verified": False, "message": message}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Answers laid side by side.
+    """Answers side by side.
 
     Attributes
     ----------
     table : DataFrame
-        One row an answer.
+        One row per answer.
     results : mapping from (formulation, kind), or (realisation, solver), to Result
-        Those that there are.
+        The answers.
     names : tuple of str
         The design columns, in the order of the results' coefficients.
     savings : DataFrame or None
-        What a proximal start saved, where that was asked for.
+        What a proximal start saved, if ``savings`` was asked for.
     programs : mapping from formulation to Program
         The exact ones that could be stated.
     """
@@ -88,14 +92,14 @@ class Comparison:
     programs: Mapping[str, Program] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """The table's leading columns as text."""
+        """Return the table's leading columns as text."""
         return self._leading().to_string()
 
     def _repr_html_(self) -> str:
         return str(self._leading().to_html(float_format="{:.6g}".format))
 
     def _leading(self) -> pd.DataFrame:
-        """The columns one reads first, as far as the table has them."""
+        """Return the columns one reads first, as far as the table has them."""
         first = ("formulation", "kind", "realisation", "solver", "claim", "objective", "bound",
                  "gap", "terms", "train_accuracy", "cv_accuracy", "solve_seconds",
                  "message")  # fmt: skip

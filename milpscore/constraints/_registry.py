@@ -29,11 +29,9 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry(
 )
 """Names as files write them count too: ``at_most`` is ``AtMost``."""
 
-_LIST = "constraints"
-
 
 def read_constraints(path: str | Path) -> tuple[Constraint, ...]:
-    """The constraints a file lists.
+    """Read the constraints that a file lists.
 
     The file holds one list, ``constraints``; each entry has a ``type``, the name of a constraint
     (``at_most`` or ``AtMost``), and that constraint's own arguments. In TOML::
@@ -81,23 +79,23 @@ def read_constraints(path: str | Path) -> tuple[Constraint, ...]:
         content = settings_of(path)
     except FileNotFoundError as error:
         raise DataError(f"there is no file {str(path)!r}: check --constraints") from error
-    if not isinstance(content, Mapping) or not isinstance(content.get(_LIST), list):
+    if not isinstance(content, Mapping) or not isinstance(content.get("constraints"), list):
         raise DataError(
-            f"{path.name} needs a list called {_LIST}: [[{_LIST}]] tables in TOML, a list of "
-            "mappings in YAML"
+            f"{path.name} needs a list called constraints: [[constraints]] tables in TOML, a list "
+            "of mappings in YAML"
         )
-    _refuse_unknown(content, [_LIST], path.name)
-    found = []
-    for number, entry in enumerate(content[_LIST], start=1):
+    _refuse_unknown(content, ["constraints"], path.name)
+    constraints = []
+    for number, entry in enumerate(content["constraints"], start=1):
         try:
-            found.append(make_constraint(entry))
+            constraints.append(make_constraint(entry))
         except FormulationError as error:
             raise FormulationError(f"{path.name}, constraint {number}: {error}") from error
-    return tuple(found)
+    return tuple(constraints)
 
 
 def make_constraint(entry: Any) -> Constraint:
-    """A constraint from one entry of a file; the inverse of ``Constraint.as_mapping``.
+    """Make a constraint from one entry of a file: the inverse of ``Constraint.as_mapping``.
 
     Parameters
     ----------
@@ -115,21 +113,21 @@ def make_constraint(entry: Any) -> Constraint:
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
         raise FormulationError(f"an entry needs a type, say type = 'at_most', got {entry!r}")
-    wanted = CONSTRAINTS[entry["type"]]
-    given = {str(key): value for key, value in entry.items() if key != "type"}
-    own = [field for field in fields(wanted) if field.init]
-    _refuse_unknown(given, [field.name for field in own], wanted.__name__)
-    missing = [f.name for f in own if f.default is MISSING and f.name not in given]
+    rule = CONSTRAINTS[entry["type"]]
+    arguments = {str(key): value for key, value in entry.items() if key != "type"}
+    known = [field for field in fields(rule) if field.init]
+    _refuse_unknown(arguments, [field.name for field in known], rule.__name__)
+    missing = [f.name for f in known if f.default is MISSING and f.name not in arguments]
     if missing:
-        raise FormulationError(f"{wanted.__name__} needs {', '.join(missing)}")
-    if given.get("name") is not None and not isinstance(given["name"], str):
-        raise FormulationError(f"{wanted.__name__}: name must be text, got {given['name']!r}")
-    return wanted(**given)
+        raise FormulationError(f"{rule.__name__} needs {', '.join(missing)}")
+    if arguments.get("name") is not None and not isinstance(arguments["name"], str):
+        raise FormulationError(f"{rule.__name__}: name must be text, got {arguments['name']!r}")
+    return rule(**arguments)
 
 
-def _refuse_unknown(given: Mapping[str, Any], known: list[str], owner: str) -> None:
+def _refuse_unknown(entries: Mapping[str, Any], known: list[str], owner: str) -> None:
     """Refuse a key that is not known, naming the nearest."""
-    for key in given:
+    for key in entries:
         if key not in known:
             hint = did_you_mean(str(key), known)
             raise FormulationError(

@@ -1,11 +1,11 @@
-"""What every constraint comes down to: a few forms that judge a card, and names made columns."""
+"""The few forms that every constraint is made of, which judge a card; names made columns."""
 
 from __future__ import annotations
 
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -13,9 +13,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from milpscore.core.card import Card
+from milpscore.core.card import Card, GridTotals, card_totals
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
-from milpscore.core.errors import FormulationError, is_whole
+from milpscore.core.errors import FormulationError, is_whole, near_matches
 from milpscore.core.statement import Reach, Statement
 
 Group = tuple[int, ...]
@@ -24,42 +24,38 @@ ROUNDING = 1e-9
 """Relative slack of a limit on sums of weights and values that lie on no grid."""
 
 
-_FAR = 10**18
-"""No points, no counts and no totals on a grid reach as far, and 64 bits hold it."""
-
-
 def near(end: int) -> int:
-    """Clip the end of a range of whole numbers to 64 bits: beyond them it means the same."""
-    return max(-_FAR, min(_FAR, end))
+    """Clip the end of a range of whole numbers to 64 bits: no points or totals reach as far."""
+    return max(-(10**18), min(10**18, end))
 
 
 def _ends(lower: float | None, upper: float | None) -> tuple[float, float]:
-    """A range as two numbers; None if that end is open."""
+    """Return a range as two numbers, open ends infinite."""
     return (-np.inf if lower is None else lower, np.inf if upper is None else upper)
 
 
 def _beyond(least: Any, most: Any, ends: tuple[float, float]) -> FloatArray:
-    """How far intervals [least, most] reach outside a range, below and above together."""
+    """Return how far intervals [least, most] reach outside a range, both sides together."""
     return np.asarray(np.maximum(ends[0] - least, 0.0) + np.maximum(most - ends[1], 0.0))
 
 
 class _OfPoints(ABC):
-    """A part that needs no intercept; by default it says nothing of what is used, or of ranges."""
+    """A part that needs no intercept; by default it limits neither supports nor ranges."""
 
     @abstractmethod
     def excess(self, points: IntArray) -> FloatArray:
-        """How far rows of points (V, p) are from meeting it; 0 where they do."""
+        """Return how far rows of points (V, p) are from meeting it; 0 if they do."""
 
     def allows(self, points: IntArray) -> BoolArray:
-        """Which rows of points meet it."""
+        """Return which rows of points meet it."""
         return np.asarray(self.excess(points) == 0)
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Whether a card with points on ``included``, and none on ``excluded``, may meet it."""
+        """Return whether a card with points on ``included``, none on ``excluded``, may meet it."""
         return True
 
     def narrowed(self, reach: Reach) -> Reach:
-        """The same cards within tighter ranges, so far as it says so by itself."""
+        """Return tighter ranges for the same cards, so far as it implies them by itself."""
         return reach
 
 
@@ -72,7 +68,7 @@ class Points(_OfPoints):
     upper: int | None
 
     def broken(self, design: Design, card: Card) -> str:
-        """What is wrong with a card."""
+        """Say how a card breaks it; empty if it does not."""
         low, high = _ends(self.lower, self.upper)
         for j in self.columns:
             w = int(card.coefficients[j])
@@ -81,28 +77,28 @@ class Points(_OfPoints):
         return ""
 
     def excess(self, points: IntArray) -> FloatArray:
-        """Points outside, added up."""
-        own = points[:, list(self.columns)]
-        return np.asarray(_beyond(own, own, _ends(self.lower, self.upper)).sum(axis=1))
+        """Add up the points outside."""
+        w = points[:, list(self.columns)]
+        return np.asarray(_beyond(w, w, _ends(self.lower, self.upper)).sum(axis=1))
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Whether 0 is allowed where it must be, and more than 0 where that must be."""
+        """Return whether 0 is allowed on ``excluded``, and another number on ``included``."""
         low, high = _ends(self.lower, self.upper)
         must, never = low > 0 or high < 0, low == high == 0
         return not any((must and j in excluded) or (never and j in included) for j in self.columns)
 
     def narrowed(self, reach: Reach) -> Reach:
-        """The ranges cut down to these."""
+        """Cut the ranges down to these."""
         lower, upper = self.tightened(reach.lower, reach.upper)
         return reach._replace(lower=lower, upper=upper)
 
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-        """The ranges cut down to these."""
-        lower, upper, own = lower.copy(), upper.copy(), list(self.columns)
+        """Cut the ranges down to these."""
+        lower, upper, columns = lower.copy(), upper.copy(), list(self.columns)
         if self.lower is not None:
-            lower[own] = np.maximum(lower[own], self.lower)
+            lower[columns] = np.maximum(lower[columns], self.lower)
         if self.upper is not None:
-            upper[own] = np.minimum(upper[own], self.upper)
+            upper[columns] = np.minimum(upper[columns], self.upper)
         return lower, upper
 
 
@@ -113,7 +109,7 @@ class Ordered(_OfPoints):
     pairs: tuple[tuple[int, int], ...]
 
     def broken(self, design: Design, card: Card) -> str:
-        """What is wrong with a card."""
+        """Say how a card breaks it; empty if it does not."""
         for a, b in self.pairs:
             low, high = int(card.coefficients[a]), int(card.coefficients[b])
             if low > high:
@@ -121,13 +117,13 @@ class Ordered(_OfPoints):
         return ""
 
     def excess(self, points: IntArray) -> FloatArray:
-        """Steps in the wrong direction, added up."""
+        """Add up the steps in the wrong direction."""
         ends = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         wrong = np.maximum(points[:, ends[:, 0]] - points[:, ends[:, 1]], 0)
         return np.asarray(wrong.sum(axis=1), dtype=np.float64)
 
     def narrowed(self, reach: Reach) -> Reach:
-        """No lower end above one that follows, no upper end above one that is followed."""
+        """Raise lower ends to those before them, and cut upper ends to those after them."""
         lower, upper = reach.lower.copy(), reach.upper.copy()
         for a, b in self.pairs:
             lower[b], upper[a] = max(lower[b], lower[a]), min(upper[a], upper[b])
@@ -151,7 +147,7 @@ class Used(_OfPoints):
         return np.asarray(np.stack(columns, axis=1).astype(np.int64) @ factors)
 
     def broken(self, design: Design, card: Card) -> str:
-        """What is wrong with a card."""
+        """Say how a card breaks it; empty if it does not."""
         if self.allows(card.coefficients[None, :])[0]:
             return ""
         if min(self.factors) < 0 or len(self.groups) == 1:
@@ -159,12 +155,12 @@ class Used(_OfPoints):
         return f"{self.sentence}, the card uses {self._sums(card.coefficients[None, :])[0]}"
 
     def excess(self, points: IntArray) -> FloatArray:
-        """How many are used too few or too many."""
+        """Return how many are used too few or too many."""
         sums = self._sums(points)
         return _beyond(sums, sums, _ends(self.lower, self.upper))
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Whether the sums that are still possible reach into the range."""
+        """Return whether the sums that are still possible reach into the range."""
         least = most = 0
         for group, factor in zip(self.groups, self.factors, strict=True):
             surely = any(j in included for j in group)
@@ -175,7 +171,7 @@ class Used(_OfPoints):
         return most >= low and least <= high
 
     def narrowed(self, reach: Reach) -> Reach:
-        """Columns that must or cannot be used, and how many terms are left."""
+        """Narrow columns that must or cannot be used, and the number of terms."""
         may = (reach.lower != 0) | (reach.upper != 0)
         low, high = _ends(self.lower, self.upper)
         factors = [
@@ -188,13 +184,12 @@ class Used(_OfPoints):
             if len(group) == 1 and (most - max(factor, 0) < low or least - min(factor, 0) > high):
                 used[group[0]] = True
             if factor and (least + max(factor, 0) > high or most + min(factor, 0) < low):
-                lower[list(group)], upper[list(group)] = (
-                    np.maximum(lower[list(group)], 0),
-                    np.minimum(upper[list(group)], 0),
-                )
+                columns = list(group)
+                lower[columns] = np.maximum(lower[columns], 0)
+                upper[columns] = np.minimum(upper[columns], 0)
         terms = reach.terms
-        columns = [j for group in self.groups for j in group]
-        if set(self.factors) == {1} and self.upper is not None and len(columns) == len({*columns}):
+        members = [j for group in self.groups for j in group]
+        if set(self.factors) == {1} and self.upper is not None and len(members) == len({*members}):
             sizes = sorted((int(may[list(group)].sum()) for group in self.groups), reverse=True)
             free = int(may.sum()) - sum(sizes)
             terms = min(terms, free + sum(sizes[: max(self.upper, 0)]))
@@ -208,30 +203,30 @@ class Wrong:
     cost: IntArray | FloatArray  # of the raw rows, >= 0: whole where the weights lie on a grid
     limit: float
     sentence: str
-    unit: float  # what one unit of cost is called in messages
+    unit: float  # what messages call one unit of cost
     of: str
 
     @property
     def allowed(self) -> float:
-        """The limit, with what rounding may add where costs are no whole numbers."""
+        """The limit, with what rounding may add if costs are not whole numbers."""
         if np.issubdtype(self.cost.dtype, np.integer):
             return self.limit
         return self.limit + ROUNDING * float(self.cost.sum())
 
     def broken(self, design: Design, card: Card) -> str:
-        """What is wrong with a card, from the exact totals of the raw rows."""
+        """Say by how much a card breaks it, from the exact totals of the raw rows."""
         spent = self.cost[wrong_rows(design.X, design.y, design.step, card)].sum().item()
         if spent <= self.allowed:
             return ""
         return f"{self.sentence}, the card has {spent * self.unit:.6g}{self.of}"
 
     def allows_answers(self, design: Design, positive: BoolArray) -> BoolArray:
-        """Which columns of answers to the merged rows keep to the limit."""
+        """Return which columns of answers to the merged rows keep to the limit."""
         wrong = positive != (design.merged.y > 0)[:, None]
         return np.asarray(design.merged.sums(self.cost) @ wrong <= self.allowed)
 
     def allows_cuts(self, design: Design, place: IntArray, cuts: int) -> BoolArray:
-        """Which cuts of the raw rows' sorted totals keep to the limit."""
+        """Return which cuts of the raw rows' sorted totals keep to the limit."""
         positive = design.y > 0
         missed = np.bincount(place[positive], self.cost[positive], minlength=cuts)
         taken = np.bincount(place[~positive], self.cost[~positive], minlength=cuts)
@@ -241,8 +236,7 @@ class Wrong:
 
 
 def wrong_rows(X: FloatArray, y: IntArray, step: Fraction | None, card: Card) -> BoolArray:
-    """Whether the card errs on each row, counted as the 0-1 loss does; shape (n,)."""
-    from milpscore.core.card import GridTotals, card_totals
+    """Return whether the card errs on each row, counted as the 0-1 loss does; shape (n,)."""
     from milpscore.losses import ZeroOne
 
     totals = card_totals(X, step, card)
@@ -263,10 +257,8 @@ class Totals(_OfPoints):
     unit: Fraction | None  # the data's step
 
     def ends(self, points: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest total of each row of points, in units; shapes (V,).
-
-        On a grid every product and sum is a whole number, exact in floating point.
-        """
+        """Return the least and the largest total of each row of points, in units; shapes (V,)."""
+        # on a grid every product and sum is a whole number, exact in floating point
         least, most = np.zeros(len(points)), np.zeros(len(points))
         for columns, values in self.features:
             parts = np.asarray(values @ points[:, list(columns)].T, dtype=np.float64)
@@ -275,7 +267,7 @@ class Totals(_OfPoints):
         return least, most
 
     def broken(self, design: Design, card: Card) -> str:
-        """What is wrong with a card."""
+        """Say how a card breaks it; empty if it does not."""
         points = card.coefficients[None, :]
         if self.allows(points)[0]:
             return ""
@@ -285,7 +277,7 @@ class Totals(_OfPoints):
         return f"totals reach from {least:g} to {most:g}, outside [{low:g}, {high:g}]"
 
     def allows(self, points: IntArray) -> BoolArray:
-        """Which rows of points keep every total within."""
+        """Return which rows of points keep every total within."""
         slack = 0.0 if self.unit is not None else ROUNDING
         room = (slack * max(1.0, abs(end or 0.0)) for end in (self.lower, self.upper))
         low, high = _ends(self.lower, self.upper)
@@ -293,12 +285,12 @@ class Totals(_OfPoints):
         return np.asarray((least >= low - next(room)) & (most <= high + next(room)))
 
     def excess(self, points: IntArray) -> FloatArray:
-        """How far the totals reach outside."""
+        """Return how far the totals reach outside."""
         beyond = _beyond(*self.ends(points), _ends(self.lower, self.upper))
         return np.where(self.allows(points), 0.0, beyond)
 
     def narrowed(self, reach: Reach) -> Reach:
-        """What any value of a feature leaves to each column, the others at their best."""
+        """Narrow each column to what any value leaves it, the others at their best."""
         if self.unit is None:  # sums on no grid are rounded
             return reach
         ends = np.stack([reach.lower, reach.upper])
@@ -319,26 +311,23 @@ class Totals(_OfPoints):
         return reach._replace(lower=ends[0], upper=ends[1], terms=terms)
 
     def _cut(self, ends: IntArray, sign: int, limit: int) -> None:
-        """Cut ranges (2, p) to the points with which sign * total can stay within the limit.
-
-        A feature adds at least what any one of its values adds.
-        """
+        """Cut ranges (2, p) to points with which sign * total can stay within the limit."""
         parts = []
+        # a feature adds at least what any one of its values adds
         for columns, values in self.features:
             v, (low, high) = sign * values, ends[:, list(columns)]
-            each = np.minimum(v * low, v * high)
-            least = int(each.sum(axis=1).max())
+            terms = np.minimum(v * low, v * high)
+            least = int(terms.sum(axis=1).max())
             if len(columns) == 1:  # convex in its points: least at an end or at 0
                 least = min((v * w).max() for w in (low, high, np.clip(0, low, high)))
-            parts.append((columns, v, each, int(least)))
-        total = sum(least for *_, least in parts)
-        for columns, v, each, least in parts:
-            # of each value and column, v_j w_j <= what the other columns and features leave
-            room = limit - (total - least) - (each.sum(axis=1, keepdims=True) - each)
-            most, own = room // np.where(v == 0, 1, np.abs(v)), list(columns)
-            far = np.iinfo(np.int64).max
-            ends[1, own] = np.minimum(ends[1, own], np.where(v > 0, most, far).min(axis=0))
-            ends[0, own] = np.maximum(ends[0, own], np.where(v < 0, -most, -far).max(axis=0))
+            parts.append((list(columns), v, terms, int(least)))
+        total, far = sum(least for *_, least in parts), np.iinfo(np.int64).max
+        for at, v, terms, least in parts:
+            # per value and column, v_j w_j <= what the other columns and features leave
+            room = limit - (total - least) - (terms.sum(axis=1, keepdims=True) - terms)
+            most = room // np.where(v == 0, 1, np.abs(v))
+            ends[1, at] = np.minimum(ends[1, at], np.where(v > 0, most, far).min(axis=0))
+            ends[0, at] = np.maximum(ends[0, at], np.where(v < 0, -most, -far).max(axis=0))
 
 
 Part: TypeAlias = Points | Ordered | Used | Wrong | Totals
@@ -360,16 +349,15 @@ class AppliedConstraint:
         return bool(self._limits)
 
     def violation(self, statement: Statement, card: Card) -> str:
-        """The first part the card breaks, in words."""
+        """Say how the card breaks the first part it breaks; empty if it breaks none."""
         for part in self.parts:
-            text = part.broken(self.design, card)
-            if text:
+            if text := part.broken(self.design, card):
                 return text if text.startswith(self.name) else f"{self.name}: {text}"
         return ""
 
     @property
     def limits(self) -> list[tuple[IntArray | FloatArray, float, str]]:
-        """Return per limit on errors: costs of the raw rows if wrong, the most allowed, a name."""
+        """Per limit on errors: costs of the raw rows if wrong, the most allowed, a name."""
         return [(part.cost, part.allowed, self.name) for part in self._limits]
 
     @cached_property
@@ -381,48 +369,48 @@ class AppliedConstraint:
         return [part for part in self.parts if isinstance(part, _OfPoints)]
 
     def allows(self, points: IntArray) -> BoolArray:
-        """Which rows of points meet every part that needs no intercept."""
+        """Return which rows of points meet every part that needs no intercept."""
         return _all([part.allows(points) for part in self._of_points], len(points))
 
     def allows_answers(self, positive: BoolArray) -> BoolArray:
-        """Which columns of answers to the merged rows keep to the limits on errors."""
+        """Return which columns of answers to the merged rows keep to the limits on errors."""
         fine = [part.allows_answers(self.design, positive) for part in self._limits]
         return _all(fine, positive.shape[1])
 
     def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
-        """Which cuts of the sorted totals keep to the limits on errors."""
+        """Return which cuts of the sorted totals keep to the limits on errors."""
         return _all([part.allows_cuts(self.design, place, cuts) for part in self._limits], cuts)
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Whether a card with points on ``included``, and none on ``excluded``, may meet it."""
+        """Return whether a card with points on ``included``, none on ``excluded``, may meet it."""
         inside, outside = frozenset(included), frozenset(excluded)
         return all(part.allows_support(inside, outside) for part in self._of_points)
 
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-        """The ranges of all points, cut down to what it allows one by one."""
+        """Cut the ranges of all points down to what it allows one by one."""
         for part in self.parts:
             if isinstance(part, Points):
                 lower, upper = part.tightened(lower, upper)
         return lower, upper
 
     def narrowed(self, reach: Reach) -> Reach:
-        """The same cards within tighter ranges."""
+        """Return tighter ranges for the same cards."""
         for part in self._of_points:
             reach = part.narrowed(reach)
         return reach
 
     def excess(self, points: IntArray) -> FloatArray:
-        """How far rows of points are from meeting it; 0 where they do."""
+        """Return how far rows of points are from meeting it; 0 if they do."""
         over = sum(part.excess(points) for part in self._of_points)
         return np.zeros(len(points)) + over
 
     def as_mapping(self) -> dict[str, Any]:
-        """What it demands, as the entry of a file, under the name messages use."""
+        """Return the entry of a file that demands it, under the name messages use."""
         return {**self.constraint.as_mapping(), "name": self.name}
 
 
 def _all(masks: list[BoolArray], size: int) -> BoolArray:
-    """Where every mask of a size holds."""
+    """Return where every mask of a size holds."""
     return np.asarray(np.logical_and.reduce([np.ones(size, dtype=bool), *masks]))
 
 
@@ -430,13 +418,13 @@ def _all(masks: list[BoolArray], size: int) -> BoolArray:
 class Constraint(ABC):
     """A requirement on the cards a program may return.
 
-    Columns are named by design column or by raw feature; a feature is used where any of its
-    columns has points.
+    Columns are named by design column or by raw feature; a feature is used if any of its columns
+    has points.
 
     Parameters
     ----------
     name : str, optional
-        What messages call it; by default a sentence of what it demands.
+        Its name in messages; by default a sentence of what it demands.
     """
 
     kind: ClassVar[str]
@@ -447,29 +435,29 @@ class Constraint(ABC):
     @property
     def sentence(self) -> str:
         """What it demands, in words: ``phrase``, its arguments filled in."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        said = {k: listed(v) if isinstance(v, tuple) else v for k, v in given.items()}
-        return self.phrase.format(**said)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        words = {k: listed(v) if isinstance(v, tuple) else v for k, v in values.items()}
+        return self.phrase.format(**words)
 
     @abstractmethod
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """What it comes down to on a design.
+        """Restate it in terms of a design's columns.
 
         Raises
         ------
         FormulationError
-            Where it names what the design does not have.
+            If it names what the design does not have.
         """
 
     def violation(self, statement: Statement, card: Card) -> str:
-        """A sentence where the card breaks it, empty where it does not."""
+        """Say how the card breaks it; empty if it does not."""
         (applied,) = apply_constraints([self], statement.design)
         return applied.violation(statement, card)
 
     def as_mapping(self) -> dict[str, Any]:
-        """The entry of a file of constraints that makes it; see :func:`read_constraints`."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain = {key: _plain(value) for key, value in given.items() if value is not None}
+        """Return the entry of a file that makes it; see :func:`read_constraints`."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {key: _plain(value) for key, value in values.items() if value is not None}
         return {"type": self.kind, **plain}
 
     @property
@@ -486,7 +474,7 @@ class Constraint(ABC):
 def apply_constraints(
     constraints: Iterable[Constraint], design: Design
 ) -> tuple[AppliedConstraint, ...]:
-    """Constraints on a design, every name resolved, no two called the same.
+    """Apply constraints to a design: every name resolved, no two called the same.
 
     Parameters
     ----------
@@ -500,7 +488,7 @@ def apply_constraints(
     Raises
     ------
     FormulationError
-        For anything else than constraints, or names the design does not have.
+        For anything but constraints, or names that the design does not have.
     """
     if isinstance(constraints, Constraint):
         constraints = (constraints,)
@@ -509,7 +497,7 @@ def apply_constraints(
             f"constraints must be a list of milpscore.constraints, got {constraints!r}; a file of "
             "them is read by milpscore.constraints.read_constraints"
         )
-    found: dict[str, AppliedConstraint] = {}
+    by_name: dict[str, AppliedConstraint] = {}
     for at, constraint in enumerate(constraints):
         if not isinstance(constraint, Constraint):
             raise FormulationError(
@@ -518,16 +506,16 @@ def apply_constraints(
             )
         name = wanted = constraint.name or constraint.sentence
         number = 2
-        while name in found:
+        while name in by_name:
             name, number = f"{wanted} ({number})", number + 1
         key = f"{constraint.kind}_{at}_{re.sub(r'[^A-Za-z0-9]+', '_', name)[:40].strip('_')}"
         parts = constraint.parts(design)
-        found[name] = AppliedConstraint(constraint, design, name, key, parts)
-    return tuple(found.values())
+        by_name[name] = AppliedConstraint(constraint, design, name, key, parts)
+    return tuple(by_name.values())
 
 
 def _plain(value: Any) -> Any:
-    """A field as JSON, TOML and YAML hold it; a mask only by its size."""
+    """Return a field as JSON, TOML and YAML hold it; a mask only by its size."""
     if isinstance(value, tuple) and value and isinstance(value[0], bool):
         return f"a mask of {sum(value)} of {len(value)} rows"
     return list(value) if isinstance(value, tuple) else value
@@ -537,7 +525,7 @@ def _plain(value: Any) -> Any:
 
 
 def whole_number(value: Any, argument: str, least: int | None = None) -> int:
-    """Return a whole number, clipped to 64 bits; FormulationError if below ``least`` or another."""
+    """Return a whole number, clipped to 64 bits; FormulationError if it is none, or too small."""
     if not is_whole(value, -math.inf if least is None else least):
         more = "" if least is None else f" >= {least}"
         raise FormulationError(f"{argument} must be a whole number{more}, got {value!r}")
@@ -553,7 +541,7 @@ def require_in_order(title: str, lower: Any, upper: Any) -> None:
 
 
 def from_to(lower: Any, upper: Any) -> str:
-    """A range in words."""
+    """Put a range into words."""
     ends = (("from", lower), ("to", upper))
     return " ".join(f"{word} {end:g}" for word, end in ends if end is not None)
 
@@ -561,65 +549,64 @@ def from_to(lower: Any, upper: Any) -> str:
 # ------------------------------------------------------------------ names of columns and features
 
 
-def as_names(given: Any, argument: str) -> tuple[str, ...]:
-    """One name or several as a tuple of names; FormulationError for anything but text, or none."""
-    names = (given,) if isinstance(given, str) else given
-    listable = isinstance(names, Iterable) and not isinstance(names, bytes)
-    found = tuple(names) if listable else ()
-    if not found or not all(isinstance(name, str) for name in found):
-        raise FormulationError(f"{argument} needs the names of columns or features, got {given!r}")
-    return found
+def as_names(value: Any, argument: str) -> tuple[str, ...]:
+    """Return one name or several as a tuple; FormulationError for anything but text, or none."""
+    listable = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    names = (value,) if isinstance(value, str) else tuple(value) if listable else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise FormulationError(f"{argument} needs the names of columns or features, got {value!r}")
+    return names
 
 
 def columns_of(design: Design, name: str, argument: str) -> Group:
-    """The columns a name stands for: the design column of this name, else those of the feature."""
-    own = tuple(j for j, column in enumerate(design.columns) if column.name == name)
-    found = own or tuple(j for j, column in enumerate(design.columns) if column.feature == name)
-    if not found:
-        raise FormulationError(f"{argument} names {name!r}; {nearest(name, known_names(design))}")
-    return found
+    """Return the design column of this name, else the columns of the feature."""
+    column = tuple(j for j, each in enumerate(design.columns) if each.name == name)
+    columns = column or _columns_of_feature(design, name)
+    if not columns:
+        raise FormulationError(
+            f"{argument} names {name!r}; {near_matches(name, known_names(design))}"
+        )
+    return columns
+
+
+def _columns_of_feature(design: Design, feature: str) -> Group:
+    """Return the columns of a raw feature, none if there is no such feature."""
+    return tuple(j for j, column in enumerate(design.columns) if column.feature == feature)
 
 
 def groups_of(design: Design, names: Iterable[str], argument: str) -> tuple[Group, ...]:
-    """The columns of each name."""
+    """Return the columns of each name."""
     return tuple(columns_of(design, name, argument) for name in names)
 
 
 def union_of(design: Design, names: Iterable[str], argument: str) -> Group:
-    """All columns of several names, each once."""
+    """Return the columns of several names, each once."""
     groups = groups_of(design, names, argument)
     return tuple(dict.fromkeys(j for group in groups for j in group))
 
 
 def feature_columns(design: Design, feature: str, argument: str) -> Group:
-    """The columns of a raw feature; FormulationError, naming the nearest, where there is none."""
-    found = tuple(j for j, column in enumerate(design.columns) if column.feature == feature)
-    if not found:
+    """Return the columns of a raw feature; FormulationError, naming the nearest, if none."""
+    columns = _columns_of_feature(design, feature)
+    if not columns:
         raise FormulationError(
-            f"{argument} names {feature!r}; {nearest(feature, features_of(design))}"
+            f"{argument} names {feature!r}; {near_matches(feature, features_of(design))}"
         )
-    return found
+    return columns
 
 
 def features_of(design: Design) -> list[str]:
-    """The raw features in the order of the columns."""
+    """Return the raw features in the order of the columns."""
     return list(dict.fromkeys(column.feature for column in design.columns))
 
 
 def known_names(design: Design) -> list[str]:
-    """Every name a column answers to."""
+    """Return the names of all columns and features."""
     return list(dict.fromkeys([*design.names, *features_of(design)]))
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """Which of the known names was perhaps meant."""
-    from milpscore.core.errors import near_matches
-
-    return near_matches(name, known)
-
-
 def listed(names: Iterable[str]) -> str:
-    """Names for a sentence, the many cut short."""
+    """List names for a sentence, more than four cut short."""
     every = list(names)
     shown = ", ".join(every[:4])
     return shown if len(every) <= 4 else f"{shown} and {len(every) - 4} more"

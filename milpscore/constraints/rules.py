@@ -38,12 +38,10 @@ from milpscore.core.errors import FormulationError, is_number
 
 # ------------------------------------------------------------------ points of single columns
 
-_SIGNS = {"+": "positive", "-": "negative", "positive": "positive", "negative": "negative"}
-
 
 @dataclass(frozen=True)
 class _OfColumns(Constraint):
-    """What constraints on the columns of a list of names share."""
+    """A constraint on the columns of a list of names."""
 
     columns: str | Sequence[str]
 
@@ -51,7 +49,7 @@ class _OfColumns(Constraint):
         self._store(columns=as_names(self.columns, self.title))
 
     def _within(self, design: Design, lower: int | None, upper: int | None) -> tuple[Part, ...]:
-        """Every column's points in one range."""
+        """Put the points of every column into one range."""
         groups = groups_of(design, self.columns, self.title)
         return tuple(Points(group, lower, upper) for group in groups)
 
@@ -63,9 +61,9 @@ class Sign(_OfColumns):
     Parameters
     ----------
     columns : str or sequence of str
-        Of a feature, each column.
+        For a feature, all its columns.
     sign : {"positive", "negative"} or {"+", "-"}
-        0 points stay allowed either way; add :class:`Include` where the term must be used.
+        0 points stay allowed either way; add :class:`Include` if the term must be used.
     name : str, optional
     """
 
@@ -75,14 +73,16 @@ class Sign(_OfColumns):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.sign, str) or self.sign not in _SIGNS:
+        words = {"+": "positive", "-": "negative"}
+        sign = words.get(self.sign, self.sign) if isinstance(self.sign, str) else self.sign
+        if sign not in ("positive", "negative"):
             raise FormulationError(
                 f"Sign: sign must be 'positive' or 'negative', got {self.sign!r}"
             )
-        self._store(sign=_SIGNS[self.sign])
+        self._store(sign=sign)
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """A range that ends at 0."""
+        """Limit every column to a range that ends at 0."""
         return self._within(design, *((0, None) if self.sign == "positive" else (None, 0)))
 
 
@@ -93,7 +93,7 @@ class Range(_OfColumns):
     Parameters
     ----------
     columns : str or sequence of str
-        Of a feature, each column.
+        For a feature, all its columns.
     lower, upper : int, optional
         At least one of them.
     name : str, optional
@@ -116,7 +116,7 @@ class Range(_OfColumns):
         return f"points {from_to(self.lower, self.upper)} for {listed(self.columns)}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """The range of each column."""
+        """Limit every column to the range."""
         return self._within(design, self.lower, self.upper)
 
 
@@ -134,7 +134,7 @@ class Exclude(_OfColumns):
     phrase: ClassVar[str] = "no points for {columns}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """The range [0, 0]."""
+        """Limit every column to [0, 0]."""
         return self._within(design, 0, 0)
 
 
@@ -153,7 +153,7 @@ class Include(_OfColumns):
     phrase: ClassVar[str] = "points for {columns}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """Each of them used."""
+        """Require each of them to be used."""
         return tuple(
             Used((columns_of(design, each, "Include"),), (1,), 1, None, f"{each} must have points")
             for each in self.columns
@@ -164,8 +164,8 @@ class Include(_OfColumns):
 class Monotone(Constraint):
     """Points that never fall, or never rise, with a feature's value.
 
-    Along one-hot bins neighbours are in order; of columns "value >= cut" each adds, or takes away,
-    points; a numeric column has one sign. A column for missing values is left out.
+    Neighbouring one-hot bins are in order; every column "value >= cut" adds points, or takes them
+    away; a numeric column has one sign. A column for missing values is left out.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ class Monotone(Constraint):
             )
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """The order of neighbouring bins, and the sign of what is a cut or a number."""
+        """Order neighbouring bins, and give cuts and numbers their sign."""
         return tuple(part for feature in self.features for part in self._of(design, feature))
 
     def _of(self, design: Design, feature: str) -> list[Part]:
-        """The parts of one feature."""
+        """Return the parts of one feature."""
         rises = self.direction == "increasing"
         kinds = {j: design.columns[j].kind for j in feature_columns(design, feature, "Monotone")}
         for j in [j for j, kind in kinds.items() if kind == "category"][:1]:
@@ -215,10 +215,10 @@ class Monotone(Constraint):
 
 @dataclass(frozen=True)
 class Span(Constraint):
-    """Points of a feature's bins that lie close together.
+    """A largest difference between the points of a feature's bins, or categories.
 
-    The points of no two bins, or of no two categories, of a feature differ by more. It speaks of
-    one-hot bins and of columns "value >= cut" alike. A column for missing values is left out.
+    It applies to one-hot bins and to columns "value >= cut" alike. A column for missing values is
+    left out.
 
     Parameters
     ----------
@@ -242,11 +242,11 @@ class Span(Constraint):
         )
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """The difference of every two bins: of cuts a sum of jumps."""
+        """Limit the difference of every two bins; between cuts it is a sum of jumps."""
         return tuple(part for feature in self.features for part in self._of(design, feature))
 
     def _of(self, design: Design, feature: str) -> list[Part]:
-        """The parts of one feature."""
+        """Return the parts of one feature."""
         kinds = {j: design.columns[j].kind for j in feature_columns(design, feature, "Span")}
         for j in [j for j, kind in kinds.items() if kind == "numeric"][:1]:
             raise FormulationError(
@@ -255,25 +255,26 @@ class Span(Constraint):
             )
         steps = [j for j, kind in kinds.items() if kind == "step"]
         steps.sort(key=lambda j: design.columns[j].lower)
-        own = steps or [j for j, kind in kinds.items() if kind != "missing"]
-        # the columns that each bin has, in rows: none in the first one where the columns are cuts
-        bins = np.tri(len(own) + 1, len(own), -1) if steps else np.eye(len(own))
-        if not steps and any(design.columns[j].others for j in own):
-            bins = np.vstack([np.zeros(len(own)), bins])
+        columns = steps or [j for j, kind in kinds.items() if kind != "missing"]
+        width = len(columns)
+        # one row per bin, of the columns it has: if the columns are cuts, the first bin has none
+        bins = np.tri(width + 1, width, -1) if steps else np.eye(width)
+        if not steps and any(design.columns[j].others for j in columns):
+            bins = np.vstack([np.zeros(width), bins])
         pairs = [above - below for below, above in combinations(bins.astype(np.int64), 2)]
-        if len(pairs) < 1:
+        if not pairs:
             return []
-        if len(own) == 1:
-            return [Points(tuple(own), -self.most, self.most)]
-        return [Totals(((tuple(own), np.array(pairs)),), -self.most, self.most, Fraction(1))]
+        if width == 1:
+            return [Points(tuple(columns), -self.most, self.most)]
+        return [Totals(((tuple(columns), np.array(pairs)),), -self.most, self.most, Fraction(1))]
 
 
 # ------------------------------------------------------------------ how many are used
 
 
 @dataclass(frozen=True)
-class _SoMany(Constraint):
-    """So many of a group are used: what the three public constraints share."""
+class _NumberUsed(Constraint):
+    """A constraint on the number of a group's members that are used."""
 
     phrase: ClassVar[str]
     ends: ClassVar[tuple[bool, bool]]
@@ -293,7 +294,7 @@ class _SoMany(Constraint):
         return f"{self.phrase} {self.k} of {listed(self.columns)}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """A bound from below, from above, or both."""
+        """Bound the number used from below, from above, or both."""
         groups: tuple[Group, ...]
         if isinstance(self.columns, str):
             groups = tuple((j,) for j in feature_columns(design, self.columns, self.title))
@@ -306,15 +307,15 @@ class _SoMany(Constraint):
 
 
 @dataclass(frozen=True)
-class AtMost(_SoMany):
+class AtMost(_NumberUsed):
     """At most k of a group are used.
 
     Parameters
     ----------
     k : int
     columns : sequence of str, or str
-        Each entry counts once, a feature where any of its columns has points. A single text names
-        a feature whose columns are counted one by one: ``AtMost(3, "Age")`` allows three cuts.
+        Each entry counts once, a feature if any of its columns has points. A single text names a
+        feature whose columns are counted one by one: ``AtMost(3, "Age")`` allows three cuts.
     name : str, optional
     """
 
@@ -324,7 +325,7 @@ class AtMost(_SoMany):
 
 
 @dataclass(frozen=True)
-class AtLeast(_SoMany):
+class AtLeast(_NumberUsed):
     """At least k of a group are used.
 
     Parameters
@@ -339,7 +340,7 @@ class AtLeast(_SoMany):
 
 
 @dataclass(frozen=True)
-class Exactly(_SoMany):
+class Exactly(_NumberUsed):
     """Exactly k of a group are used.
 
     Parameters
@@ -384,7 +385,7 @@ class MaxFeatures(Constraint):
         return f"at most {self.k} features{among}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """A bound on the used groups of columns."""
+        """Bound the number of groups used."""
         named = features_of(design) if self.features is None else self.features
         groups = tuple(feature_columns(design, feature, "MaxFeatures") for feature in named)
         return (Used(groups, (1,) * len(groups), None, self.k, self.sentence),)
@@ -395,12 +396,12 @@ class MaxFeatures(Constraint):
 
 @dataclass(frozen=True)
 class EitherOr(Constraint):
-    """Exactly one of two: a card uses the first or the second, not both and not none.
+    """Exactly one of two: a card uses either the first or the second.
 
     Parameters
     ----------
     first, second : str or sequence of str
-        A sequence is used where any of its columns has points.
+        A sequence is used if any of its columns has points.
     neither : bool
         Allow none of the two ("not both").
     both : bool
@@ -410,7 +411,7 @@ class EitherOr(Constraint):
     Raises
     ------
     FormulationError
-        Where both are allowed: nothing is demanded then.
+        If both are allowed: nothing is demanded then.
     """
 
     kind: ClassVar[str] = "either_or"
@@ -436,7 +437,7 @@ class EitherOr(Constraint):
         return f"{sides}, or both" if self.both else f"either {sides}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """A sum of two."""
+        """Bound the number used of the two."""
         groups = tuple(union_of(design, side, "EitherOr") for side in (self.first, self.second))
         least, most = None if self.neither else 1, None if self.both else 1
         return (Used(groups, (1, 1), least, most, self.sentence),)
@@ -444,12 +445,12 @@ class EitherOr(Constraint):
 
 @dataclass(frozen=True)
 class Implies(Constraint):
-    """A term that needs others (hierarchy): where the first is used, so are the others.
+    """A term that needs others (hierarchy): if the first is used, so are the others.
 
     Parameters
     ----------
     first : str or sequence of str
-        Used where any of its columns has points.
+        Used if any of its columns has points.
     then : str or sequence of str
         What it needs.
     need : {"all", "any"}
@@ -475,7 +476,7 @@ class Implies(Constraint):
         return f"{listed(self.first)} only with {joined}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """used(then) - used(first) >= 0, for each of ``then`` or for all together."""
+        """Require used(then) - used(first) >= 0, for each of ``then`` or for all together."""
         first = union_of(design, self.first, "Implies")
         needed = groups_of(design, self.then, "Implies")
         if self.need == "any":
@@ -490,8 +491,8 @@ class Implies(Constraint):
 class TotalRange(Constraint):
     """A range of every total a card can give, whatever combination of values a person has.
 
-    A feature adds what its columns have together in some row, so of one-hot bins the points of a
-    single bin; features combine freely. Totals that occur in the data lie within as well.
+    A feature adds what its columns have together in some row: with one-hot bins, the points of one
+    bin. Features combine freely. Totals that occur in the data lie within as well.
 
     Parameters
     ----------
@@ -517,28 +518,25 @@ class TotalRange(Constraint):
         return f"totals {from_to(self.lower, self.upper)}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """The distinct values of each feature, in steps of the data where there is a grid."""
+        """Collect each feature's distinct values, in steps of the data's grid if there is one."""
         rows, step = design.merged.X, design.step
-        found = []
+        parts = []
         for feature in features_of(design):
             columns = feature_columns(design, feature, "TotalRange")
             values = np.unique(rows[:, list(columns)] + 0.0, axis=0)  # -0.0 and 0.0 are one value
             if len(columns) == 1:
                 values = values[[0, -1]]  # a product is largest at an end
-            found.append((columns, values if step is None else on_grid(values, step)))
+            parts.append((columns, values if step is None else on_grid(values, step)))
         low, high = (None if e is None else as_fraction(e) for e in (self.lower, self.upper))
         if step is None:
             ends = [None if end is None else float(end) for end in (low, high)]
-            return (Totals(tuple(found), ends[0], ends[1], None),)
+            return (Totals(tuple(parts), ends[0], ends[1], None),)
         lower = None if low is None else near(math.ceil(low / step))
         upper = None if high is None else near(math.floor(high / step))
-        return (Totals(tuple(found), lower, upper, step),)
+        return (Totals(tuple(parts), lower, upper, step),)
 
 
-_EXACT = 2**52
-
-_NEARLY = Fraction(1, 10**9)
-"""1/3 as a float lies below a third: one of three rows meets it all the same."""
+# ------------------------------------------------------------------ errors
 
 
 @dataclass(frozen=True)
@@ -560,7 +558,7 @@ class _Rate(Constraint):
         return f"{self.phrase} {self.value:g}{words(self.where)}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """A limit on the weight of the rows of this class that are answered wrongly."""
+        """Limit the weight of the rows of this class that are answered wrongly."""
         rows = rows_where(design, self.where, self.title) & (design.y == self.label)
         if not rows.any():
             which = "negative" if self.label < 0 else "positive"
@@ -613,11 +611,12 @@ class MaxErrors(Constraint):
     ----------
     where : str, sequence of str, or n truth values, optional
         The subgroup: conditions on design columns or raw features that must all hold, such as
-        ``"Age >= 40"`` or the name of a 0/1 column, or one truth value a row; default all rows.
+        ``"Age >= 40"`` or the name of a 0/1 column, or one truth value per row; default all rows.
     share : float in [0, 1], optional
-        Of the subgroup's weight.
+        Largest share of the subgroup's weight.
     count : int, optional
-        Of its rows, whatever their weights; rows of weight 0 do not count. Give one of the two.
+        Largest number of its rows, whatever they weigh; rows of weight 0 do not count. Give either
+        share or count.
     name : str, optional
     """
 
@@ -638,12 +637,13 @@ class MaxErrors(Constraint):
     @property
     def sentence(self) -> str:
         """What it demands, in words."""
-        limit = f"{self.count} errors" if self.share is None else f"errors <= {self.share:g}"
-        said = f"at most {limit}" if self.share is None else limit
-        return f"{said}{words(self.where)}"
+        limit = f"at most {self.count} errors"
+        if self.share is not None:
+            limit = f"errors <= {self.share:g}"
+        return f"{limit}{words(self.where)}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
-        """A limit on the weight, or the number, of wrong rows."""
+        """Limit the weight, or the number, of wrong rows."""
         rows = rows_where(design, self.where, "MaxErrors")
         if self.share is not None:
             return (_limited(design, rows, as_fraction(self.share), self.sentence),)
@@ -655,21 +655,22 @@ class MaxErrors(Constraint):
 def _limited(
     design: Design, rows: BoolArray, share: Fraction, sentence: str, of: str = ""
 ) -> Wrong:
-    """At most a share of these rows' weight may be wrong, in whole numbers where weights allow."""
+    """Limit the wrong share of these rows' weight, in whole numbers if the weights allow."""
     weight = np.where(rows, design.weight, 0.0)
     step = common_step(weight)
     if step is not None:
         cost = on_grid(weight, step)
         total = int(cost.sum())
-        if total < _EXACT:
-            limit = math.floor(share * total + _NEARLY)
+        if total < 2**52:
+            # 1/3 as a float lies below a third: one of three rows meets it all the same
+            limit = math.floor(share * total + Fraction(1, 10**9))
             return Wrong(cost, limit, sentence, 1.0 / total, of)
     total_weight = math.fsum(weight)
     return Wrong(weight, float(share) * total_weight, sentence, 1.0 / total_weight, of)
 
 
 def _share(value: Any, argument: str) -> float:
-    """A number in [0, 1]; FormulationError for anything else."""
+    """Return a number in [0, 1]; FormulationError for anything else."""
     fine = isinstance(value, int | float | np.number | Fraction) and not isinstance(value, bool)
     if not fine or not 0 <= value <= 1:
         raise FormulationError(f"{argument} must be a share between 0 and 1, got {value!r}")

@@ -8,36 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.constraints.parts import columns_of, known_names, nearest
+from milpscore.constraints.parts import columns_of, known_names
 from milpscore.core.design import BoolArray, Column, Design
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, near_matches
 
 Where = str | Sequence[str] | Sequence[bool] | BoolArray | None
 
-_OPERATOR = re.compile(r"<=|>=|==|!=|=|<|>")
-_COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-            "==": np.equal, "!=": np.not_equal}  # fmt: skip
+_COMPARE = {"<=": np.less_equal, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
+            "=": np.equal, "<": np.less, ">": np.greater}  # fmt: skip
+"""The comparisons a condition may make, longer signs before their beginnings."""
 
 
 def plain_where(where: Any, argument: str) -> tuple[str, ...] | tuple[bool, ...] | None:
-    """A subgroup as a tuple of conditions or of truth values; None for all rows."""
+    """Return a subgroup as a tuple of conditions or of truth values; None for all rows."""
     if where is None:
         return None
     if isinstance(where, str):
         return (where,)
-    given = list(where) if isinstance(where, Iterable) else []
-    if given and all(isinstance(entry, str) for entry in given):
-        return tuple(given)
-    if given and all(isinstance(entry, bool | np.bool_) for entry in given):
-        return tuple(bool(entry) for entry in given)
+    entries = list(where) if isinstance(where, Iterable) else []
+    if entries and all(isinstance(entry, str) for entry in entries):
+        return tuple(entries)
+    if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
+        return tuple(bool(entry) for entry in entries)
     raise FormulationError(
         f"{argument}: where needs conditions such as 'Age >= 40', the name of a 0/1 column, or one "
-        f"truth value a row, got {type(where).__name__}"
+        f"truth value per row, got {type(where).__name__}"
     )
 
 
 def words(where: Any) -> str:
-    """The subgroup for a sentence."""
+    """Name a subgroup in a sentence."""
     if where is None:
         return ""
     if isinstance(where[0], str):
@@ -46,13 +46,7 @@ def words(where: Any) -> str:
 
 
 def rows_where(design: Design, where: Any, argument: str) -> BoolArray:
-    """The rows of positive weight that belong to a subgroup, shape (n,).
-
-    All of several conditions must hold. A condition is the name of a 0/1 column, or compares a
-    column or a raw feature: ``Age >= 40``, ``Sex = male``. For binned data only what the bins tell
-    apart can be asked. FormulationError where a name or cut is unknown, a mask has another length,
-    or no row is left; ``argument`` is the constraint, for its text.
-    """
+    """Return the rows of positive weight for which all conditions hold, shape (n,)."""
     counted = design.weight > 0
     if where is None:
         inside = np.ones(len(counted), dtype=bool)
@@ -71,26 +65,26 @@ def rows_where(design: Design, where: Any, argument: str) -> BoolArray:
 
 
 def _holds(design: Design, text: str, argument: str) -> BoolArray:
-    """The rows for which one condition holds."""
-    known = known_names(design)
+    """Return the rows for which one condition holds: a 0/1 column, or a comparison."""
+    known, signs = known_names(design), re.compile("|".join(_COMPARE))
     condition = text.strip()
     if condition in known:
         return _is_one(design, condition, argument)
-    for match in _OPERATOR.finditer(condition):
+    for match in signs.finditer(condition):
         name, value = condition[: match.start()].strip(), condition[match.end() :].strip()
         if name in known and value:
             sign = "==" if match.group() == "=" else match.group()
             return _compared(design, name, sign, value, argument)
-    found = _OPERATOR.search(condition)
-    name = condition if found is None else condition[: found.start()].strip()
-    raise FormulationError(f"{argument}: where names {name!r}; {nearest(name, known)}")
+    first = signs.search(condition)
+    name = condition if first is None else condition[: first.start()].strip()
+    raise FormulationError(f"{argument}: where names {name!r}; {near_matches(name, known)}")
 
 
 def _is_one(design: Design, name: str, argument: str) -> BoolArray:
-    """The rows where a 0/1 column is 1."""
-    own = list(columns_of(design, name, argument))
-    values = design.X[:, own]
-    if len(own) > 1 or not np.isin(values, (0.0, 1.0)).all():
+    """Return the rows at which a 0/1 column is 1."""
+    columns = list(columns_of(design, name, argument))
+    values = design.X[:, columns]
+    if len(columns) > 1 or not np.isin(values, (0.0, 1.0)).all():
         raise FormulationError(
             f"{argument}: {name} is not a 0/1 column; compare it, for example '{name} >= 1'"
         )
@@ -98,7 +92,7 @@ def _is_one(design: Design, name: str, argument: str) -> BoolArray:
 
 
 def _compared(design: Design, name: str, sign: str, value: str, argument: str) -> BoolArray:
-    """The rows where a column or feature compares as asked."""
+    """Return the rows at which a column or feature compares as asked."""
     own = list(columns_of(design, name, argument))
     columns = [design.columns[j] for j in own]
     kinds = {column.kind for column in columns}
@@ -108,7 +102,7 @@ def _compared(design: Design, name: str, sign: str, value: str, argument: str) -
         number = float(value)
     except ValueError:
         raise FormulationError(
-            f"{argument}: {name} is compared with {value!r}, no number"
+            f"{argument}: {name} is compared with {value!r}, which is not a number"
         ) from None
     if kinds == {"numeric"} and len(own) == 1:
         return np.asarray(_COMPARE[sign](design.X[:, own[0]], number))
@@ -120,7 +114,7 @@ def _compared(design: Design, name: str, sign: str, value: str, argument: str) -
 
 
 def _category(design: Design, own: list[int], sign: str, value: str, argument: str) -> BoolArray:
-    """The rows of one category, or of any other."""
+    """Return the rows of one category, or of any other."""
     text = value.strip("'\"")
     columns = [design.columns[j] for j in own]
     wanted = [j for j, column in zip(own, columns, strict=True) if column.category == text]
@@ -137,7 +131,7 @@ def _category(design: Design, own: list[int], sign: str, value: str, argument: s
 
 
 def _in_bins(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:
-    """The rows whose bin lies on one side of a number."""
+    """Return the rows whose bin lies on one side of a number."""
     bins = [j for j in own if design.columns[j].kind == "interval"]
     inside = [_bin_holds(design.columns[j], sign, number) for j in bins]
     if None in inside:
@@ -147,7 +141,7 @@ def _in_bins(design: Design, own: list[int], sign: str, number: float, argument:
 
 
 def _bin_holds(column: Column, sign: str, number: float) -> bool | None:
-    """Whether all values of a bin [lower, upper) compare as asked, or none; None where some do."""
+    """Return whether all values of a bin [lower, upper) compare as asked; None if only some do."""
     low, high = column.lower, column.upper
     whole, none = {
         ">=": (low >= number, high <= number),
@@ -159,7 +153,7 @@ def _bin_holds(column: Column, sign: str, number: float) -> bool | None:
 
 
 def _past_cut(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:
-    """The rows on one side of a cut that is a column."""
+    """Return the rows on one side of a cut that is a column."""
     cut = [j for j in own if design.columns[j].kind == "step" and design.columns[j].lower == number]
     if sign not in (">=", "<") or not cut:
         raise _undecided(design, own, sign, number, argument)
@@ -176,10 +170,10 @@ def _past_cut(design: Design, own: list[int], sign: str, number: float, argument
 def _undecided(
     design: Design, own: list[int], sign: str, number: float, argument: str
 ) -> FormulationError:
-    """The bins do not tell."""
+    """Return the error for a comparison that the bins do not decide."""
     cuts = sorted({c.lower for c in (design.columns[j] for j in own) if np.isfinite(c.lower)})
+    shown = ", ".join(f"{cut:g}" for cut in cuts)
     return FormulationError(
-        f"{argument}: the bins of {design.columns[own[0]].feature} do not tell {sign} {number:g}; "
-        f"they are cut at {', '.join(f'{cut:g}' for cut in cuts)}: use >= or < one of these, or "
-        "pass a mask"
+        f"{argument}: the bins of {design.columns[own[0]].feature} do not decide {sign} "
+        f"{number:g}; they are cut at {shown}: use >= or < one of these, or pass a mask"
     )

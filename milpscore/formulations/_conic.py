@@ -1,4 +1,4 @@
-"""The machine of the conic builders: checked data, the variables w and b, loss plus penalty."""
+"""What conic builders share: checked data, the variables w and b, loss plus penalty."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ CONIC_LOSSES: dict[str, tuple[type[Any], Callable[[WeightedRows, Any, RowLoss], 
 
 
 def _loss_of(loss: str | RowLoss, margin: float | None) -> RowLoss:
-    """The loss meant by a name or an instance; a margin belongs to the hinge loss."""
+    """Return the loss of a name or an instance; a margin belongs to the hinge loss."""
     name = str(loss if isinstance(loss, str) else getattr(loss, "name", loss)).replace("-", "_")
     if name not in CONIC_LOSSES:
         raise OptionError(
@@ -80,8 +80,7 @@ def _loss_of(loss: str | RowLoss, margin: float | None) -> RowLoss:
     if name != "hinge":
         if margin is not None:
             raise FormulationError(f"margin={margin!r} belongs to the hinge loss, not to {name}")
-        made: RowLoss = CONIC_LOSSES[name][0]() if isinstance(loss, str) else loss
-        return made
+        return CONIC_LOSSES[name][0]() if isinstance(loss, str) else loss
     if isinstance(loss, Hinge):
         if margin is not None and margin != loss.margin:
             raise FormulationError(f"margin={margin!r} contradicts {loss!r}: give one of the two")
@@ -96,10 +95,10 @@ def _loss_of(loss: str | RowLoss, margin: float | None) -> RowLoss:
 
 @dataclass(frozen=True, eq=False)
 class ConicData:
-    """Checked data: rows as given and with equal rows once, columns, features, bins, loss."""
+    """Checked data of a conic program."""
 
     rows: WeightedRows
-    merged: WeightedRows
+    merged: WeightedRows  # equal rows once
     columns: tuple[Column, ...]
     blocks: tuple[tuple[int, ...], ...]
     loss: RowLoss
@@ -107,12 +106,12 @@ class ConicData:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The raw features, in order."""
+        """The raw features in order."""
         return tuple(dict.fromkeys(column.feature for column in self.columns))
 
 
 def _data(X: Any, y: Any, loss: RowLoss, weights: Any, labels: dict[str, Any]) -> ConicData:
-    """A table with its answers for a loss; ``labels`` holds class_weight and positive."""
+    """Check a table and its answers for a loss; ``labels`` holds class_weight and positive."""
     design = None
     blocks: tuple[tuple[int, ...], ...] = ()
     if loss.task == "classification" or isinstance(X, Design):
@@ -131,7 +130,7 @@ def _data(X: Any, y: Any, loss: RowLoss, weights: Any, labels: dict[str, Any]) -
 
 
 def _numbers(X: Any, y: Any, sample_weight: Any) -> tuple[WeightedRows, tuple[Column, ...]]:
-    """Rows whose answers are numbers."""
+    """Return rows whose answers are numbers, and their columns."""
     from milpscore.data import apply_columns
     from milpscore.data.checking import as_frame, row_weights
     from milpscore.data.columns import raw_columns, refuse_equal_names
@@ -147,14 +146,14 @@ def _numbers(X: Any, y: Any, sample_weight: Any) -> tuple[WeightedRows, tuple[Co
         raise DataError(f"y holds no numbers ({error}): this loss needs numbers") from error
     if answers.shape != (len(frame),):
         raise DataError(
-            f"X has {len(frame)} rows but y has the shape {answers.shape}: one number a row"
+            f"X has {len(frame)} rows but y has the shape {answers.shape}: give one number per row"
         )
     weight = row_weights(sample_weight, len(frame))
     return WeightedRows(apply_columns(columns, frame), answers, weight), tuple(columns)
 
 
 def _merged(raw: WeightedRows, loss: RowLoss) -> WeightedRows:
-    """Equal rows once, weights adding to 1; the checks of the proximal path come with it."""
+    """Merge equal rows, weights adding to 1, with the checks of the proximal path."""
     from milpscore.proximal.problem import prepare
 
     # the hinge loss has no gradient; logistic loss reads the same answers
@@ -172,7 +171,7 @@ COMMON = entries(
     y : array of shape (n,)
         Two labels (logistic, hinge), numbers (squared) or counts (poisson); None with a Design.
     weights : array of shape (p,)
-        >= 0, one for each design column; a weight of 0 frees its column.
+        >= 0, one per design column; a weight of 0 frees its column.
     lam : float
         Weight of the penalty on the mean loss.
     expert : array of shape (p,), names, or mapping of name to number
@@ -182,7 +181,7 @@ COMMON = entries(
         The unit of the coefficient grid, > 0.
     loss : {"logistic", "squared", "hinge", "poisson"}
     margin : float, optional
-        Of the hinge loss, default 1.
+        For the hinge loss, default 1.
     intercept : bool
         False fixes b at 0.
     sample_weight, class_weight, positive :
@@ -220,24 +219,27 @@ def conic_builder(
     exact_form: ExactForm | None = None,
     fixed: Collection[str] = (),
 ) -> Callable[[Callable[..., ProxPenalty]], ConicBuilder]:
-    """Make a builder from a function that makes a penalty, by its penalty's cone."""
+    """Make a builder from a function that makes a penalty, and from the penalty's cone."""
 
     def decorate(penalty_of: Callable[..., ProxPenalty]) -> ConicBuilder:
-        own = inspect.signature(penalty_of).parameters
+        parameters = inspect.signature(penalty_of).parameters
 
-        def build(X: Any, y: Any = None, **given: Any) -> ConicProgram:
-            bound = signature.bind(X, y, **given)
+        def build(X: Any, y: Any = None, **keywords: Any) -> ConicProgram:
+            # 1) Arguments, defaults filled in; data and loss.
+            bound = signature.bind(X, y, **keywords)
             bound.apply_defaults()
-            arguments_given = bound.arguments
-            intercept = arguments_given["intercept"]
+            values = bound.arguments
+            intercept = values["intercept"]
             if not isinstance(intercept, bool | np.bool_):
                 raise FormulationError(
                     f"intercept={intercept!r}: use True (free) or False (fixed at 0)"
                 )
-            row_loss = _loss_of(arguments_given["loss"], arguments_given["margin"])
-            labels = {name: arguments_given[name] for name in ("class_weight", "positive")}
-            data = _data(X, y, row_loss, arguments_given["sample_weight"], labels)
-            arguments = {name: arguments_given[name] for name in own if name != "data"}
+            row_loss = _loss_of(values["loss"], values["margin"])
+            labels = {name: values[name] for name in ("class_weight", "positive")}
+            data = _data(X, y, row_loss, values["sample_weight"], labels)
+
+            # 2) The penalty as a cone of w; loss plus penalty.
+            arguments = {name: values[name] for name in parameters if name != "data"}
             penalty = penalty_of(data, **arguments)
             w = cp.Variable(len(data.columns), name="w")
             b = cp.Variable(name="b") if intercept else cp.Constant(0.0)
@@ -275,16 +277,16 @@ def conic_builder(
             )
 
         common = inspect.signature(ConicBuilder.__call__).parameters
-        names = ["X", "y", *own, "loss", *common]  # loss and what follows it, once each
-        every = {**own, **common}
+        names = dict.fromkeys(["X", "y", *parameters, "loss", *common])
+        every = {**parameters, **common}
         signature = inspect.Signature(
-            [every[n] for n in dict.fromkeys(names) if n not in ("data", "self", "penalty")],
+            [every[name] for name in names if name not in ("data", "self", "penalty")],
             return_annotation="ConicProgram",
         )
         build.__signature__ = signature  # type: ignore[attr-defined]
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(build, attribute, getattr(penalty_of, attribute))
-        settable = ", ".join(f"{name}=" for name in own if name not in ("data", *fixed))
+        settable = ", ".join(f"{name}=" for name in parameters if name not in ("data", *fixed))
         answer = f"ConicProgram\n    ``program.set({settable})`` changes these in place."
         return cast(ConicBuilder, builder(build, {**COMMON, "return": answer}))
 
@@ -292,5 +294,5 @@ def conic_builder(
 
 
 def _unused(*_: Any) -> Any:
-    """A conic program reads its own variables."""
+    """Refuse: a conic program reads its variables itself."""
     raise MilpscoreError("a conic program has no card layout")  # pragma: no cover

@@ -353,7 +353,7 @@ def _facets_cone(w: Any, penalty: Facets) -> Cone:
 
 
 def _integer_facets(program: ConicProgram) -> Program:
-    """The program over whole multiples of gamma that Facets under the hinge loss relaxes."""
+    """State the program over whole multiples of gamma that Facets relaxes (hinge loss)."""
     statement = program.statement
     assert isinstance(statement.loss, Hinge)
     return facets_hinge(
@@ -455,12 +455,12 @@ def _chain_cone(w: Any, penalty: WeightedTV) -> Cone:
 
 
 def _into(penalty: WeightedTV, slopes: Any) -> FloatArray:
-    """The weight of every jump of a chain."""
+    """Return the weight of every jump of a chain."""
     return np.ones(slopes.shape[0]) if penalty.weights is None else np.asarray(penalty.weights)
 
 
 def _chain_in_blocks(program: ConicProgram) -> Program:
-    """The fused lasso over whole points, where jumps are inside features only."""
+    """State the fused lasso over whole points; refuse jumps from one feature to another."""
     statement = program.statement
     penalty, p = statement.penalty, len(statement.columns)
     assert isinstance(penalty, WeightedTV)
@@ -539,7 +539,7 @@ def _binarsity_cone(w: Any, penalty: Binarsity) -> Cone:
 
 
 def _whole_bins(program: ConicProgram) -> Program:
-    """The fused lasso over whole points."""
+    """State the fused lasso over whole points."""
     penalty, design = program.statement.penalty, program.statement.design
     assert isinstance(penalty, Binarsity)
     if design is None or penalty.blocks != design.blocks:

@@ -65,7 +65,7 @@ class _Rows:
         self.w = [points.of(j) for j in range(len(statement.coef_min))]
 
     def add(self, rows: Any, part: Part, key: tuple[int, int]) -> None:
-        """The rows of one part."""
+        """Add the rows of one part."""
         if isinstance(part, Points):
             self._points(rows, part)
         elif isinstance(part, Ordered):
@@ -203,7 +203,7 @@ def _unit(part: Totals) -> float:
 
 
 def _index(group: Group) -> Any:
-    """A group as the index of a variable."""
+    """Return a group as the index of a variable."""
     return group if len(group) > 1 else group[0]
 
 

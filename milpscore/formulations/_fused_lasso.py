@@ -24,7 +24,7 @@ from milpscore.formulations.building import (
     IntegerKind,
     PerColumn,
     Ranges,
-    Totals,
+    RowTotals,
     allowed,
     as_design,
     builder,
@@ -113,7 +113,7 @@ def fused_lasso(
     return later(statement, lambda: _program(statement, totals), **simplify)
 
 
-def _program(statement: Statement, totals: Totals) -> Program:
+def _program(statement: Statement, totals: RowTotals) -> Program:
     """The algebra over the merged rows; jumps are indexed by the left bin of each pair."""
     import pyomo.environ as pyo
 
@@ -152,7 +152,7 @@ fused_lasso.reads_blocks = True  # type: ignore[attr-defined]
 
 
 def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str, Program]:
-    """One program per raw feature, as the paper's algorithm runs them.
+    """State one program per raw feature, as the paper's algorithm runs them.
 
     Parameters
     ----------

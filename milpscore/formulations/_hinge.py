@@ -22,7 +22,7 @@ from milpscore.formulations.building import (
     IntegerKind,
     PerColumn,
     Ranges,
-    Totals,
+    RowTotals,
     allowed,
     applied,
     as_design,
@@ -109,7 +109,7 @@ def hinge_statement(
     formulation: str, design: Design, loss: Hinge, penalties: tuple[Any, ...], ranges: Ranges,
     intercept: IntegerKind, intercept_bounds: Sequence[float] | None, constraints: Constraints,
     *, columns: int | None = None, further: int = 0, **fields: Any,
-) -> tuple[Statement, Totals]:  # fmt: skip
+) -> tuple[Statement, RowTotals]:  # fmt: skip
     """State cards under the hinge loss, with the totals they reach; SizeError if too large."""
     rows = design.merged
     refuse_if_too_large(formulation, len(rows.y), columns or design.shape[1], further)
@@ -127,7 +127,7 @@ def hinge_statement(
     return statement, totals
 
 
-def _program(statement: Statement, totals: Totals) -> Program:
+def _program(statement: Statement, totals: RowTotals) -> Program:
     """The algebra over the merged rows, whose totals reach from the first to the second."""
     from milpscore.formulations.card_model import CardModel
 
@@ -147,7 +147,7 @@ def _weight_range(weights: str) -> tuple[int, int]:
 
 
 def _intercept_rule(
-    kind: IntegerKind, bounds: Sequence[float] | None, totals: Totals, margin: float
+    kind: IntegerKind, bounds: Sequence[float] | None, totals: RowTotals, margin: float
 ) -> InterceptRule:
     """Return the allowed intercepts; by default every b that can be a minimiser."""
     # the loss is convex and piecewise linear in b with kinks at y_i margin - w.x_i, so a minimiser
@@ -279,7 +279,7 @@ def _hull(
     return later(statement, lambda: _hull_program(statement, totals, signs), kind="relaxed")
 
 
-def _hull_program(statement: Statement, totals: Totals, signs: tuple[float, ...]) -> Program:
+def _hull_program(statement: Statement, totals: RowTotals, signs: tuple[float, ...]) -> Program:
     """The algebra over the hull: c_d for each column and sign."""
     import pyomo.environ as pyo
 
@@ -395,7 +395,7 @@ def facets_hinge(
     return later(statement, lambda: _facets_program(statement, totals, least))
 
 
-def _facets_program(statement: Statement, totals: Totals, least: dict[str, float]) -> Program:
+def _facets_program(statement: Statement, totals: RowTotals, least: dict[str, float]) -> Program:
     """The algebra over the merged rows; a ramp is indexed by its column and its kink."""
     import pyomo.environ as pyo
 
@@ -447,7 +447,7 @@ def _ranges(
 
 
 def _for_all(design: Design, bound: PerColumn | None, name: str) -> bool:
-    """Whether an argument bounds every column."""
+    """Return whether an argument bounds every column."""
     if isinstance(bound, Mapping):
         named = {column_index(design, column, name) for column in bound}
         return len(named) == design.shape[1]

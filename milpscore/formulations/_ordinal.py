@@ -268,7 +268,7 @@ def _program(statement: Statement, ends: _Ends) -> Program:
         return model.points.linear(np.append(X[i], np.zeros(gaps)))
 
     def slack(card: Card) -> FloatArray:
-        """How far each row lies above its threshold."""
+        """Return how far each row lies above its threshold."""
         reached = X @ card.coefficients[:p].astype(np.float64)
         return np.asarray(reached - ends.clipped(card, gaps)[at - 1])
 

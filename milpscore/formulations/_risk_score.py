@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError, is_number
 from milpscore.core.program import Program
-from milpscore.core.statement import InterceptRule, ProxPenalty, ScaleRange, SmoothLoss, Statement
+from milpscore.core.statement import InterceptRule, ScaleRange, SmoothLoss, Statement
 from milpscore.data.designs import in_steps
 from milpscore.formulations.building import (
     LEAST,
@@ -24,6 +24,7 @@ from milpscore.formulations.building import (
     IntegerKind,
     PerColumn,
     Ranges,
+    RowTotals,
     as_design,
     builder,
     check_non_negative,
@@ -41,7 +42,7 @@ from milpscore.penalties.points import IntegerFacets, PointPenalty
 if TYPE_CHECKING:
     from milpscore.formulations.card_model import CardModel
 
-PENALTIES = ("none", "l1", "l2", "facets", "eye", *JUMPS)
+PenaltyKind = Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"]
 
 BEYOND = math.log1p(math.exp(-POLICY.steepest / 2))
 """The most that slopes steeper than the range's steepest can take off a mean loss."""
@@ -60,7 +61,7 @@ def risk_score(
     max_terms: int | None = None,
     max_cuts: MaxCuts = None,
     l0_penalty: float = 1e-6,
-    penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none",
+    penalty: PenaltyKind = "none",
     lam: float = 0.0,
     expert: Any = None,
     intercept: IntegerKind | None = None,
@@ -167,14 +168,14 @@ def risk_score(
         constraints=rules,
         **vars(ranges),
     )
-    if any(each.limits_answers for each in statement.constraints):
+    if any(rule.limits_answers for rule in statement.constraints):
         rule = _reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
     return later(statement, lambda: _program(statement), holds_rows=False)
 
 
 def over_gentle_scales(program: Program, card: Card | None) -> Program:
-    """The program over gentle scales where a good card's is steeper, else the program itself.
+    """Restate the program over gentle scales if a good card's scale is steeper.
 
     Where totals part the classes any slope can be made steeper still, and few rows do not bear out
     the risks it states. At the lower end of the gentle scales the most points of a line add 5 to
@@ -203,7 +204,7 @@ def over_gentle_scales(program: Program, card: Card | None) -> Program:
 
 
 def gentle_scale(program: Program) -> float:
-    """The lower end of the gentle scales of :func:`over_gentle_scales`; 0 where there are none.
+    """Return the lower end of the gentle scales of :func:`over_gentle_scales`; 0 if none.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ def gentle_scale(program: Program) -> float:
 
 
 def any_scale(statement: Statement, bound: float) -> bool:
-    r"""Whether a bound proved over a range of scales holds at every scale, less :data:`BEYOND`.
+    r"""Return whether a bound over a range of scales holds at every scale, less :data:`BEYOND`.
 
     *Steeper slopes.* Let totals lie on a grid of step :math:`\delta`, and let the steepest slope
     of the range be :math:`S \ge 40/\delta`. Take a card of slope :math:`s > S` and the total
@@ -273,21 +274,22 @@ def any_scale(statement: Statement, bound: float) -> bool:
 
 
 def _best_constant(design: Design, loss: RiskLoss) -> tuple[float, float]:
-    """The best score without points, in points of the loss's scale, and its mean loss."""
+    """Return the best score without points, in points of the loss's scale, and its mean loss."""
     rows, far = design.merged, InterceptRule("real", Fraction(-(10**6)), Fraction(10**6), None)
     best, losses = loss.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, far)
     return float(best[0]), float(losses[0])
 
 
 def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
-    """Omega with its weight; nothing for "none"."""
-    if kind not in PENALTIES:
-        raise FormulationError(f"penalty must be one of {', '.join(PENALTIES)}, got {kind!r}")
+    """Return Omega with its weight; nothing for "none"."""
+    kinds = get_args(PenaltyKind)
+    if kind not in kinds:
+        raise FormulationError(f"penalty must be one of {', '.join(kinds)}, got {kind!r}")
     if (kind == "eye") != (expert is not None):
         raise FormulationError("expert belongs to penalty='eye', which needs it")
     if kind == "none":
         if lam:
-            raise FormulationError(f"lam={lam!r} needs a penalty: {', '.join(PENALTIES[1:])}")
+            raise FormulationError(f"lam={lam!r} needs a penalty: {', '.join(kinds[1:])}")
         return ()
     if kind == "facets":
         return (IntegerFacets(lam),)
@@ -300,12 +302,7 @@ def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, .
         features = tuple(dict.fromkeys(column.feature for column in design.columns))
         known = expert_vector(expert, design.columns, features)
         return (PointPenalty(lam, lambda weight: EYE(weight, expert=known)),)
-    return (PointPenalty(lam, L1 if kind == "l1" else _half_squares),)
-
-
-def _half_squares(lam: float) -> ProxPenalty:
-    """lam ||w||^2 / 2."""
-    return L2(lam)
+    return (PointPenalty(lam, L1 if kind == "l1" else L2),)
 
 
 def _intercept_rule(
@@ -313,14 +310,12 @@ def _intercept_rule(
     loss: RiskLoss,
     kind: IntegerKind,
     bounds: Sequence[float] | None,
-    totals: tuple[FloatArray, FloatArray],
+    totals: RowTotals,
 ) -> InterceptRule:
-    """The allowed intercepts; by default every b that can be a minimiser.
-
-    Row derivatives rise with the score. Where all scores exceed z0, the best constant score, the
-    mean derivative is positive; so at the best b some total + b lies at or below scale * z0, and
-    some at or above it.
-    """
+    """Return the allowed intercepts; by default every b that can be a minimiser."""
+    # Row derivatives rise with the score. If all scores exceed z0, the best constant score, the
+    # mean derivative is positive; so at the best b some total + b lies at or below scale * z0, and
+    # some at or above it.
     rows, (smallest, largest) = design.merged, totals
     scales = loss.scale if isinstance(loss.scale, ScaleRange) else ScaleRange(1.0, 1.0)
     at_one = loss.at(1.0) if isinstance(loss.scale, ScaleRange) else loss
@@ -335,11 +330,9 @@ def _intercept_rule(
     return intercept_rule(kind, bounds, lower, upper)
 
 
-def _scale(
-    given: Any, design: Design, ranges: Ranges, totals: tuple[FloatArray, FloatArray]
-) -> float | ScaleRange:
-    """The fixed scale, or the scales a card may have."""
-    if isinstance(given, str) and given == "auto":
+def _scale(scale: Any, design: Design, ranges: Ranges, totals: RowTotals) -> float | ScaleRange:
+    """Return the fixed scale, or the scales a card may have."""
+    if isinstance(scale, str) and scale == "auto":
         widths = design.widths[np.array(ranges.reach) > 0]
         narrowest = float(widths[widths > 0].min(initial=math.inf))
         span = float(totals[1].max(initial=0.0) - totals[0].min(initial=0.0))
@@ -351,23 +344,23 @@ def _scale(
             _two_digits(finest / POLICY.steepest, ROUND_FLOOR),
             10.0 ** math.ceil(math.log10(span / POLICY.flattest)),
         )
-    if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
-        low, high = given
+    if isinstance(scale, Sequence) and not isinstance(scale, str) and len(scale) == 2:
+        low, high = scale
         check_positive(scale=low)
         check_positive(scale=high)
         if low > high:
-            raise FormulationError(f"scale={given!r}: give the smaller number first")
+            raise FormulationError(f"scale={scale!r}: give the smaller number first")
         return ScaleRange(float(low), float(high))
-    if isinstance(given, str):
+    if isinstance(scale, str):
         raise FormulationError(
-            f"scale must be a finite number > 0, 'auto' or a pair of numbers, got {given!r}"
+            f"scale must be a finite number > 0, 'auto' or a pair of numbers, got {scale!r}"
         )
-    check_positive(scale=given)
-    return float(given)
+    check_positive(scale=scale)
+    return float(scale)
 
 
 def _steepest(design: Design) -> float:
-    """What the most points of a line may add to the score."""
+    """Return what the most points of a line may add to the score."""
     weights = [design.weight[(design.y > 0) == side] for side in (False, True)]
     # a row of weight 2 counts as two, and weights that add up to 1 do not count as one
     rarer = min(max(float(w.sum()), float((w > 0).sum())) for w in weights)
@@ -375,13 +368,13 @@ def _steepest(design: Design) -> float:
 
 
 def _two_digits(number: float, rounding: str) -> float:
-    """A number > 0, rounded to two significant digits."""
+    """Round a number > 0 to two significant digits."""
     exact = Decimal(repr(float(number)))  # as it prints: 0.05 is above 0.05 in floats
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding))
 
 
 def _coprime(statement: Statement, card: Card) -> Card:
-    """The card with its points, intercept and scale over their common divisor, where allowed."""
+    """Divide points, intercept and scale by the points' common divisor if that is allowed."""
     divisor = int(np.gcd.reduce(card.coefficients)) if card.nonzeros else 1
     if divisor <= 1 or card.scale is None:
         return card
@@ -418,31 +411,27 @@ def _program(statement: Statement) -> Program:
 
 
 def _read_scores(m: Any) -> tuple[FloatArray, float]:
-    """Coefficients and intercept, in points, from the scores' own."""
+    """Return coefficients and intercept, in points, from those of the scores."""
     slope = max(m.slope.value, m.slope.lb)  # a solver may return 0 for a tiny one
     return np.array([v.value for v in m.v.values()], dtype=np.float64) / slope, m.c.value / slope
 
 
 def _reach_every_cut(
-    rule: InterceptRule, ranges: tuple[FloatArray, FloatArray], bounds: Sequence[float] | None
+    rule: InterceptRule, totals: RowTotals, bounds: Sequence[float] | None
 ) -> InterceptRule:
-    """Intercepts widened so that every way to cut the rows is among them, unless bounds are given.
-
-    Where errors are limited the best intercept may lie far from the one of least loss.
-    """
+    """Widen the intercepts to every way to cut the rows, unless a user bounds them."""
+    # if errors are limited, the best intercept may lie far from the one of least loss
     if bounds is not None or rule.kind == "zero":
         return rule
-    smallest, largest = ranges
+    smallest, largest = totals
     lower = min(rule.lower, Fraction(math.floor(-float(largest.max(initial=0.0))) - 1))
     upper = max(rule.upper, Fraction(math.ceil(-float(smallest.min(initial=0.0)))))
     return replace(rule, lower=lower, upper=upper)
 
 
 def _add_scores(model: CardModel) -> None:
-    """The slope s and the score v.x + c: v_j = s w_j, one-hot over the values w_j may take.
-
-    part_jk is s where w_j = k and 0 elsewhere, so that v_j = sum_k k part_jk without a product.
-    """
+    """The slope s and the score v.x + c: v_j = s w_j, one-hot over the values w_j may take."""
+    # part_jk is s where w_j = k and 0 elsewhere, so that v_j = sum_k k part_jk without a product
     import pyomo.environ as pyo
 
     from milpscore.formulations._constraint_rows import cut_range
@@ -464,14 +453,14 @@ def _add_scores(model: CardModel) -> None:
     def slope(card: Card) -> float:
         return 1.0 / float(card.scale or 1)
 
-    def each(card: Card, value: float) -> dict[Any, float]:
+    def at_points(card: Card, value: float) -> dict[Any, float]:
         w = card.coefficients
         return {(j, k): value if w[j] == k else 0.0 for j in values for k in values[j]}
 
     m.JK = pyo.Set(dimen=2, initialize=[(j, k) for j in m.J for k in values[j]])
     model.variable("slope", slope, bounds=(least, most))
-    model.variable("pick", lambda card: each(card, 1), m.JK, domain=pyo.Binary)
-    model.variable("part", lambda card: each(card, slope(card)), m.JK, bounds=(0, most))
+    model.variable("pick", lambda card: at_points(card, 1), m.JK, domain=pyo.Binary)
+    model.variable("part", lambda card: at_points(card, slope(card)), m.JK, bounds=(0, most))
     reach = {j: (min(0, *values[j]) * most, max(0, *values[j]) * most) for j in m.J}
     model.variable(
         "v", lambda card: card.coefficients * slope(card), m.J, bounds=lambda m, j: reach[j]

@@ -20,6 +20,7 @@ from milpscore.formulations.building import (
     MOST,
     Constraints,
     PerColumn,
+    RowTotals,
     as_design,
     builder,
     check_non_negative,
@@ -36,19 +37,19 @@ from milpscore.penalties import L0, L1
 
 @dataclass(frozen=True)
 class _Units:
-    """Totals are counted in ``unit``; a negative row must stay ``gap`` units below T."""
+    """The unit of totals, and the gap in units that negative rows stay below T."""
 
     unit: Fraction
     gap: float
     on_grid: bool
 
     def scale(self, X: FloatArray) -> FloatArray:
-        """The rows in these units."""
+        """Return the rows in these units."""
         return on_grid(X, self.unit).astype(np.float64) if self.on_grid else X
 
     @property
     def caveat(self) -> str:
-        """What the bound speaks of where there is no grid."""
+        """The cards that the bound covers if there is no grid."""
         if self.on_grid:
             return ""
         return (
@@ -157,7 +158,7 @@ def slim(
 
 
 def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Units) -> Program:
-    """The algebra; X holds the merged rows in grid units, shape (m, p), big_m one for each."""
+    """The algebra; X holds the merged rows in grid units, shape (m, p), big_m one M per row."""
     import pyomo.environ as pyo
 
     from milpscore.formulations.card_model import CardModel, linear
@@ -223,13 +224,9 @@ def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Uni
     )
 
 
-def _choose_units(
-    design: Design,
-    ranges: tuple[FloatArray, FloatArray],
-    threshold_gap: float | None,
-) -> _Units:
-    """The data's grid where a solver can tell its points apart, else a threshold gap."""
-    reach = float(ranges[1].max(initial=0) - ranges[0].min(initial=0))
+def _choose_units(design: Design, totals: RowTotals, threshold_gap: float | None) -> _Units:
+    """Choose the data's grid if a solver can tell its points apart, else a threshold gap."""
+    reach = float(totals[1].max(initial=0) - totals[0].min(initial=0))
     if threshold_gap is not None:
         check_non_negative(threshold_gap=threshold_gap)
         if threshold_gap == 0:
@@ -254,11 +251,9 @@ def _intercept_rule(
     units: _Units,
     intercept_bounds: Sequence[float] | None,
 ) -> InterceptRule:
-    """Bounds on b = -T that keep every distinct way to cut the rows.
-
-    Above the largest negative total nothing is gained by raising T, below the smallest positive
-    total nothing by lowering it: wider bounds of the user's would only weaken the big-M.
-    """
+    """Return bounds on b = -T that keep every distinct way to cut the rows."""
+    # above the largest negative total nothing is gained by raising T, below the smallest positive
+    # total nothing by lowering it: wider bounds of the user's would only weaken the big-M
     positive, negative = rows.y > 0, rows.y < 0
     # off the grid a total on the threshold is undecided: T must be able to stay clear of the least
     clear = 0.0 if units.on_grid else units.gap
@@ -274,13 +269,13 @@ def _intercept_rule(
 def _big_m(
     rows: MergedRows, smallest: FloatArray, largest: FloatArray, rule: InterceptRule, units: _Units
 ) -> FloatArray:
-    """Per row, the least M that frees it for every allowed w and T; 0 or less: it never errs."""
+    """Return per row the least M that frees it for all allowed w and T; 0 or less: no error."""
     T_min, T_max = float(-rule.upper / units.unit), float(-rule.lower / units.unit)
     return np.where(rows.y > 0, T_max - smallest, largest - T_min + units.gap)
 
 
 def _errors(card: Card, X: FloatArray, y: IntArray, units: _Units) -> IntArray:
-    """Whether the card errs on each merged row, 1 or 0; shape (m,)."""
+    """Return 1 for each merged row on which the card errs, else 0; shape (m,)."""
     total = X @ card.coefficients.astype(np.float64)
     slack = total - float(card.threshold / units.unit)
     # off the grid T may sit exactly on a total, or gap above one, and rounding must not tip it

@@ -31,7 +31,7 @@ from milpscore.formulations.policy import POLICY
 if TYPE_CHECKING:
     from milpscore.constraints import Constraint
 
-Totals = tuple[FloatArray, FloatArray]
+RowTotals = tuple[FloatArray, FloatArray]
 """The smallest and the largest total that each row can reach, shapes (m,)."""
 
 PerColumn = int | Sequence[int] | Mapping[str, int]
@@ -96,7 +96,7 @@ def _building_seconds(rows: int, nonzeros: int) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether the value is a finite number."""
+    """Return whether a value is a finite number."""
     return is_number(value) and math.isfinite(value)
 
 
@@ -128,10 +128,10 @@ class Ranges:
 
     @classmethod
     def of(cls, statement: Statement) -> Ranges:
-        """The ranges of a statement; explicit sets lie within them."""
+        """Return the ranges of a statement; explicit sets lie within them."""
         return cls(statement.coef_min, statement.coef_max, {}, statement.max_terms)
 
-    def totals(self, X: FloatArray) -> Totals:
+    def totals(self, X: FloatArray) -> RowTotals:
         """Return the smallest and the largest total that each row of X can reach."""
         forced = (self.coef_min > 0) | (self.coef_max < 0)
         free_terms = X.shape[1]

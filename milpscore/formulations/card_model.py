@@ -14,7 +14,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import Statement
-from milpscore.formulations.building import Ranges, Totals
+from milpscore.formulations.building import Ranges, RowTotals
 from milpscore.losses import Hinge
 
 
@@ -180,7 +180,7 @@ class CardModel:
             bounds=(float(rule.lower), float(rule.upper)),
         )
 
-    def add_hinge_loss(self, totals: Totals) -> None:
+    def add_hinge_loss(self, totals: RowTotals) -> None:
         """b, the slacks xi of the merged rows of these totals, and their mean ``m.loss``."""
         m, rows, rule = self.m, self.statement.design.merged, self.statement.intercept
         loss = self.statement.loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -21,11 +22,7 @@ MaxCuts = int | Mapping[str, int] | None
 
 
 def jump_penalty(design: Design, kind: str, lam: float) -> PointPenalty:
-    """lam times the total variation of every feature's points: the sizes of the jumps at its cuts.
-
-    Under "binarsity" each is weighted by the rows above it, as
-    :func:`milpscore.penalties.data_driven_weights` does for the bins.
-    """
+    """Return lam times the total variation of every feature's points: the jumps at its cuts."""
     if kind == "tv":
         return PointPenalty(lam, L1)
     if counted := [c.name for c in design.columns if not c.is_indicator]:
@@ -33,6 +30,7 @@ def jump_penalty(design: Design, kind: str, lam: float) -> PointPenalty:
             f"penalty='binarsity' weighs cuts, and {listing(counted)} count by the unit: bin them, "
             "or take penalty='tv'"
         )
+    # every jump is weighted by the rows above it, as data_driven_weights does for bins: there are
     # as many columns as there are bins and categories: the first ones have none of their own
     bins = {c.feature for c in design.columns if c.kind == "step" or c.others}
     rows = design.merged
@@ -52,11 +50,7 @@ def within(
     max_cuts: MaxCuts,
     constraints: Constraints,
 ) -> tuple[Ranges, tuple[Any, ...]]:
-    """The coefficients and the rules that a builder's arguments allow.
-
-    Under a penalty on jumps the ranges are those of the bins' points, to which a constant may be
-    added: no two bins of a feature lie further apart than the ends of the range.
-    """
+    """Return the coefficients and the rules that a builder's arguments allow."""
     from milpscore.constraints import AtMost, Span
 
     ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
@@ -71,6 +65,8 @@ def within(
                 "the points of no two bins of a feature lie further apart than they do: limit "
                 "single cuts by constraints (Range)"
             )
+        # ranges are those of the bins' points, to which a constant may be added: no two bins of a
+        # feature lie further apart than the ends of the range
         span = int(coef_max) - int(coef_min)  # type: ignore[arg-type]
         free = [j for j, c in enumerate(design.columns) if c.is_indicator]
         free = [j for j in free if j not in ranges.coef_sets]
@@ -78,23 +74,19 @@ def within(
         several = {f: k for f, k in _cuts_of(design).items() if k > 1 and cuts.get(f, k) > 1}
         if several and (ranges.max_terms is None or ranges.max_terms > 1):
             rules.append(Span(span, list(several)))
-    found = applied(constraints, design)
+    bound = applied(constraints, design)
     if rules:
-        found = applied([*(each.constraint for each in found), *rules], design)
-    return ranges, found
+        bound = applied([*(rule.constraint for rule in bound), *rules], design)
+    return ranges, bound
 
 
 def _cuts_of(design: Design) -> dict[str, int]:
-    """How many columns each feature of bins or categories has, other than for missing values."""
-    found: dict[str, int] = {}
-    for column in design.columns:
-        if column.kind in ("step", "category"):
-            found[column.feature] = found.get(column.feature, 0) + 1
-    return found
+    """Count the columns of each feature of bins or categories, except for missing values."""
+    return Counter(c.feature for c in design.columns if c.kind in ("step", "category"))
 
 
 def _limits(design: Design, max_cuts: MaxCuts) -> dict[str, int]:
-    """The most cuts of each feature that has more of them."""
+    """Return the most cuts of each feature that has more of them."""
     if max_cuts is None:
         return {}
     if design.blocks:
@@ -103,13 +95,13 @@ def _limits(design: Design, max_cuts: MaxCuts) -> dict[str, int]:
             "penalty='tv', under which bins are stated by their cuts, or bin with "
             "encoding='cumulative'"
         )
-    there = _cuts_of(design)
-    given = max_cuts if isinstance(max_cuts, Mapping) else dict.fromkeys(there, max_cuts)
-    for feature, k in given.items():
+    counts = _cuts_of(design)
+    limits = max_cuts if isinstance(max_cuts, Mapping) else dict.fromkeys(counts, max_cuts)
+    for feature, k in limits.items():
         if feature not in {column.feature for column in design.columns}:
             raise FormulationError(f"max_cuts: there is no feature {feature!r} in the design")
         if not is_whole(k, 0):
             raise FormulationError(
                 f"max_cuts must be a whole number >= 0, or one for each feature, got {max_cuts!r}"
             )
-    return {feature: int(k) for feature, k in given.items() if there.get(feature, 0) > k}
+    return {feature: int(k) for feature, k in limits.items() if counts.get(feature, 0) > k}

@@ -17,7 +17,7 @@ from milpscore.formulations._registry import FORMULATIONS
 
 
 def plain_statement(program: Program) -> dict[str, Any]:
-    """``formulation``, ``arguments`` and ``kind`` of a program as JSON holds them."""
+    """Return ``formulation``, ``arguments`` and ``kind`` of a program as JSON holds them."""
     if not program.arguments:
         raise NotApplicableError(
             f"this program of {program.formulation} does not know its arguments: state it with a "
@@ -29,17 +29,17 @@ def plain_statement(program: Program) -> dict[str, Any]:
         "arguments": {k: _plain(design, k, value) for k, value in program.arguments.items()},
         "kind": program.kind,
     }
-    difference = _difference(program.statement, restate(plain, design).statement)
-    if difference:
+    solved, again = _traits(program.statement), _traits(restate(plain, design).statement)
+    for name in [name for name in solved if solved[name] != again[name]][:1]:
         raise FormulationError(
-            f"the builder's arguments do not make the program that was solved ({difference}): its "
-            "statement was changed after it was built"
+            f"the builder's arguments do not make the program that was solved ({name} differs): "
+            "its statement was changed after it was built"
         )
     return plain
 
 
 def restate(plain: Mapping[str, Any], design: Design) -> Program:
-    """The program of a plain statement on a design."""
+    """State the program of a plain statement on a design."""
     arguments, name = dict(plain["arguments"]), str(plain.get("formulation"))
     try:
         if "constraints" in arguments:
@@ -60,19 +60,19 @@ def restate(plain: Mapping[str, Any], design: Design) -> Program:
 
 
 def _plain(design: Design, name: str, value: Any) -> Any:
-    """An argument as JSON holds it: columns by name, losses and constraints as their entries."""
+    """Return an argument as JSON holds it: columns by name, losses and constraints as entries."""
     if name == "constraints":
-        given = [value] if isinstance(value, Constraint) else list(value)
-        entries = [each.as_mapping() for each in given]
-        if [make_constraint(entry) for entry in entries] != given:
+        constraints = [value] if isinstance(value, Constraint) else list(value)
+        entries = [constraint.as_mapping() for constraint in constraints]
+        if [make_constraint(entry) for entry in entries] != constraints:
             raise FormulationError(
                 "a constraint over a mask of rows is not plain data: name its rows by a condition"
             )
         return entries
     if isinstance(value, Mapping):
         value = {
-            key if isinstance(key, str) else design.names[key]: _number(each)
-            for key, each in value.items()
+            key if isinstance(key, str) else design.names[key]: _number(number)
+            for key, number in value.items()
         }
     elif name == "loss" and not isinstance(value, str):
         value = value.name
@@ -85,20 +85,14 @@ def _plain(design: Design, name: str, value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Numbers of NumPy as Python's; everything else as it is."""
+    """Return numbers of NumPy as Python's, everything else as it is."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _difference(one: Statement, other: Statement) -> str:
-    """Where two statements on one design differ, in words; empty where they do not."""
-    first, second = _told(one), _told(other)
-    return next((f"{name} differs" for name in first if first[name] != second[name]), "")
-
-
-def _told(statement: Statement) -> dict[str, Any]:
+def _traits(statement: Statement) -> dict[str, Any]:
     """Return what distinguishes statements on the same design, comparable by ``==``."""
     p = statement.design.shape[1]
-    cards = np.arange(p) % 3 - 1, np.arange(p) + 1  # two cards tell the penalties apart
+    cards = np.arange(p) % 3 - 1, np.arange(p) + 1  # they tell penalties apart
     return {
         "formulation": statement.formulation,
         "loss": repr(statement.loss),
@@ -111,6 +105,6 @@ def _told(statement: Statement) -> dict[str, Any]:
             [term.name, term.lam, *(float(term.value(w)) for w in cards)]
             for term in statement.penalties
         ],
-        "constraints": [each.as_mapping() for each in statement.constraints],
+        "constraints": [rule.as_mapping() for rule in statement.constraints],
         "caveat": statement.caveat,
     }

@@ -24,12 +24,12 @@ class _RawRows(Design):
 
     @cached_property
     def merged(self) -> MergedRows:
-        """Every row of positive weight, in its order."""
-        kept = np.flatnonzero(self.weight > 0)
+        """The rows of positive weight in their order."""
+        rows = np.flatnonzero(self.weight > 0)
         inverse = np.full(len(self.y), -1, dtype=np.int64)
-        inverse[kept] = np.arange(len(kept))
-        none = np.empty((0, 2), dtype=np.int64)
-        return MergedRows(self.X[kept], self.y[kept], self.weight[kept], inverse, none)
+        inverse[rows] = np.arange(len(rows))
+        pairs = np.empty((0, 2), dtype=np.int64)
+        return MergedRows(self.X[rows], self.y[rows], self.weight[rows], inverse, pairs)
 
 
 class _UnpairedRows(Design):
@@ -41,19 +41,16 @@ class _UnpairedRows(Design):
         return replace(super().merged, conflicts=np.empty((0, 2), dtype=np.int64))
 
 
-_KINDS = {"textbook": _RawRows, "row_big_m": _RawRows, "merged": _UnpairedRows, "conflicts": Design}
-
-
 def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) -> Program:
-    r"""The program of :func:`milpscore.formulations.slim` in one of four strengths.
+    r"""State :func:`milpscore.formulations.slim` in one of four strengths.
 
     All four allow the same cards with the same objective; their LP bounds grow from one to the
     next, and never fall.
 
     ``textbook``
-        One z_i for every row and one big-M for all rows, from the full box of coefficients.
+        One z_i per row and one big-M for all rows, from the full box of coefficients.
     ``row_big_m``
-        For every row the least M that frees it, ``max_terms`` taken into account.
+        Per row the least M that frees it, ``max_terms`` taken into account.
     ``merged``
         Equal rows with equal labels share one weighted z_i.
     ``conflicts``
@@ -71,7 +68,9 @@ def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) 
     if strength not in STRENGTHS:
         raise OptionError(f"unknown strength {strength!r}; there are {', '.join(STRENGTHS)}")
     content = {field.name: getattr(design, field.name) for field in fields(Design)}
-    program = slim(_KINDS[strength](**content), **arguments)
+    kinds = (_RawRows, _RawRows, _UnpairedRows, Design)
+    kind = dict(zip(STRENGTHS, kinds, strict=True))[strength]
+    program = slim(kind(**content), **arguments)
     if program.statement.intercept.kind != "grid":
         raise NotApplicableError(
             "the strengths are compared on data with a grid, and these columns have none: bin "
@@ -88,7 +87,7 @@ def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) 
 
 
 def _use_one_big_m(program: Program) -> None:
-    """Write the rows again with one M: of the full box, whatever max_terms says."""
+    """Write the rows again with the one M of the full box, without regard to max_terms."""
     import pyomo.environ as pyo
 
     from milpscore.formulations.card_model import linear
@@ -115,7 +114,7 @@ def _use_one_big_m(program: Program) -> None:
 
 
 def _grid_rows(statement: Statement) -> FloatArray:
-    """The rows the program has, in units of the data's step."""
+    """Return the program's rows in units of the data's step."""
     rows, step = statement.design.merged, statement.intercept.step
     assert step is not None
     return on_grid(rows.X, step).astype(np.float64)
@@ -125,7 +124,7 @@ def _grid_rows(statement: Statement) -> FloatArray:
 
 
 def _add_dominated(program: Program) -> None:
-    """Rows for pairs (i, k) whose difference no allowed w scores above 0."""
+    """Add rows for pairs (i, k) whose difference no allowed w scores above 0."""
     import pyomo.environ as pyo
 
     m, rows = program.model, program.statement.design.merged
@@ -150,7 +149,7 @@ def _add_dominated(program: Program) -> None:
 def _dominated(
     X: FloatArray, ranges: tuple[IntArray, IntArray], first: IntArray, second: IntArray
 ) -> IntArray:
-    """Pairs (i in first, k in second), i != k, with max over w of w.(x_i - x_k) <= 0."""
+    """Return pairs (i in first, k in second), i != k, with max over w of w.(x_i - x_k) <= 0."""
     reach = np.zeros((len(first), len(second)))
     for j, (low, high) in enumerate(zip(*(ends.tolist() for ends in ranges), strict=True)):
         step = X[first, j][:, None] - X[second, j]
@@ -161,7 +160,7 @@ def _dominated(
 
 
 def _covering(pairs: IntArray) -> IntArray:
-    """The pairs of an order that do not follow from two others of it."""
+    """Return the pairs of an order that do not follow from two others of it."""
     if not len(pairs):
         return pairs
     names, places = np.unique(pairs, return_inverse=True)
@@ -169,19 +168,19 @@ def _covering(pairs: IntArray) -> IntArray:
     a, b = places.reshape(-1, 2).T
     # rows that dominate each other have the same total: one direction orders them
     both = np.isin(a * len(names) + b, b * len(names) + a)
-    kept = (a < b) | ~both
-    below[a[kept], b[kept]] = 1.0
+    ordered = (a < b) | ~both
+    below[a[ordered], b[ordered]] = 1.0
     direct = (below > 0) & ((below @ below) == 0)
     return np.asarray(names[np.argwhere(direct)])
 
 
 def _without(pairs: IntArray, known: IntArray) -> IntArray:
-    """The pairs that are not among the known ones."""
+    """Return the pairs that are not among the known ones."""
     count = int(max(pairs.max(initial=0), known.max(initial=0))) + 1
     return np.asarray(pairs[~np.isin(pairs @ [count, 1], known @ [count, 1])])
 
 
 def _heaviest(pairs: IntArray, weight: FloatArray) -> IntArray:
-    """Return at most ``most`` pairs, those first whose lighter row weighs most."""
+    """Return at most ``POLICY.max_pairs`` pairs, those whose lighter row weighs most."""
     order = np.argsort(-weight[pairs].min(axis=1), kind="stable")
     return pairs[order[: POLICY.max_pairs]]

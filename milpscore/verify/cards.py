@@ -1,4 +1,4 @@
-"""The re-check: whatever a solver says is recomputed from the raw data."""
+"""The re-check: what a solver says is recomputed from the raw data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Evaluation:
     loss, penalty, objective : float
         Correctly rounded sums over the raw rows.
     violations : tuple of str
-        One sentence per requirement the card breaks; empty for an acceptable card.
+        One sentence per requirement that the card breaks; empty for an acceptable card.
     exact : bool
         Whether totals were computed in whole numbers.
     """
@@ -71,7 +71,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Verdict(Evaluation):
-    """What :func:`check` found of a card against its program; an :class:`Evaluation` of it.
+    """The :class:`Evaluation` of a card by :func:`check`, with its program.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Verdict(Evaluation):
     card: Card | None
 
     def result(self, bound: float | None = None, source: str = "another solver") -> Result:
-        """The answer of a solver that is not milpscore's as a Result, its bound on its own word.
+        """Make a Result of an outside solver's answer; its bound is taken on that solver's word.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Verdict(Evaluation):
         Returns
         -------
         Result
-            Claim "none", and what is broken in ``message``, where the card is not feasible.
+            Claim "none", and what is broken in ``message``, if the card is not feasible.
 
         Raises
         ------
@@ -112,9 +112,9 @@ class Verdict(Evaluation):
             raise NotApplicableError(
                 "only cards of exact programs become results: take program.exact()"
             )
-        known = -math.inf if bound is None else bound
         if bound is not None and not (is_number(bound) and math.isfinite(bound)):
             raise OptionError(f"bound must be a finite number or None, got {bound!r}")
+        known = -math.inf if bound is None else bound
         common: dict[str, Any] = {
             "formulation": self.program.formulation,
             "kind": "exact",
@@ -144,62 +144,45 @@ class Verdict(Evaluation):
 
 
 def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
-    """Mean weighted loss over the raw, unmerged rows, and whether it is exact.
-
-    Whole-number weights give an exact rational rounded once; others a compensated sum.
-    """
-    design = statement.design
-    totals = card_totals(design.X, design.step, card)
-    weight = design.weight
-    loss = statement.loss_of(card)
+    """Return the mean weighted loss over the raw, unmerged rows, and whether it is exact."""
+    design, loss = statement.design, statement.loss_of(card)
+    totals, weight = card_totals(design.X, design.step, card), design.weight
     if isinstance(totals, GridTotals) and not hasattr(loss, "exact_rows"):
         # a logarithm or an exponential has no exact value: the scores are exact, the loss is not
         totals = totals.floats
-    if isinstance(totals, GridTotals):
-        counts, unit = loss.exact_rows(totals, card.intercept, design.y)
-        if np.array_equal(weight, np.rint(weight)):
-            share = Fraction(
-                sum(int(k) * int(s) for k, s in zip(*_grouped(counts, weight), strict=True)),
-                int(weight.sum()),
-            )
-            return float(share * unit), True
-        rows: FloatArray = counts.astype(np.float64) * float(unit)
-        return _mean(rows, weight), True
-    rows = loss.rows(totals, card.intercept, design.y)
-    return _mean(rows, weight), False
+    if not isinstance(totals, GridTotals):
+        return _mean(loss.rows(totals, card.intercept, design.y), weight), False
+    counts, unit = loss.exact_rows(totals, card.intercept, design.y)
+    if not np.array_equal(weight, np.rint(weight)):
+        return _mean(counts.astype(np.float64) * float(unit), weight), True
+    # whole weights: a rational number, rounded once
+    distinct, where = np.unique(counts, return_inverse=True)
+    sums = np.bincount(where, weights=weight, minlength=len(distinct))
+    total = sum(int(k) * int(s) for k, s in zip(distinct, sums, strict=True))
+    return float(Fraction(total, int(weight.sum())) * unit), True
 
 
 def _mean(rows: FloatArray, weight: FloatArray) -> float:
-    """The weighted mean of rows, each sum rounded once: a row of weight 2 counts as two do."""
+    """Return the weighted mean of rows, each sum rounded once: a weight of 2 is two rows."""
     counted = weight > 0.0  # what a row of no weight loses may overflow
     rows, weight = rows[counted], weight[counted]
     products = rows * weight
-    if (weight != 1.0).any() and np.abs(products).max(initial=0.0) < _LARGE:
+    if (weight != 1.0).any() and np.abs(products).max(initial=0.0) < 1e250:  # nothing overflows
         products = np.concatenate([products, _rounded_off(rows, weight, products)])
     return math.fsum(products.tolist()) / math.fsum(weight.tolist())
 
 
-_HALF = 2.0**27 + 1.0
-_LARGE = 1e250
-
-
 def _rounded_off(a: FloatArray, b: FloatArray, products: FloatArray) -> FloatArray:
-    """What the products of floats lack, exactly (Dekker 1971), where nothing overflows."""
+    """Return what the products of floats lack, exactly (Dekker 1971)."""
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return ((a_high * b_high - products) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 def _halves(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Each float as a sum of two of half its digits (Veltkamp)."""
-    turned = _HALF * values
-    high = turned - (turned - values)
+    """Split each float into a sum of two with half its digits (Veltkamp)."""
+    shifted = (2.0**27 + 1.0) * values
+    high = shifted - (shifted - values)
     return high, values - high
-
-
-def _grouped(counts: Any, weight: FloatArray) -> tuple[Any, FloatArray]:
-    """Distinct values of ``counts`` and the total weight of each."""
-    distinct, where = np.unique(counts, return_inverse=True)
-    return distinct, np.bincount(where, weights=weight, minlength=len(distinct)).astype(np.float64)
 
 
 def evaluate(statement: Statement, card: Card) -> Evaluation:
@@ -277,7 +260,7 @@ def check(program: Program, card: Card | None = None, *, form: Any = None) -> Ve
 
 @contextmanager
 def _fixed_values_kept(model: Any) -> Iterator[list[tuple[Any, float]]]:
-    """Fixed variables with their values, put back at the end: the next solve must find them."""
+    """Yield the fixed variables with their values, and put these back for the next solve."""
     from milpscore.core.program import variables
 
     fixed = [(var, var.value) for var in variables(model) if var.fixed]
@@ -289,7 +272,7 @@ def _fixed_values_kept(model: Any) -> Iterator[list[tuple[Any, float]]]:
 
 
 def _moved_though_fixed(fixed: list[tuple[Any, float]]) -> list[str]:
-    """Sentences for fixed variables that would have to take another value."""
+    """Name fixed variables that would have to take another value."""
     return [
         f"{var.name} is fixed at {value}, the card implies {var.value}"
         for var, value in fixed
@@ -300,7 +283,7 @@ def _moved_though_fixed(fixed: list[tuple[Any, float]]) -> list[str]:
 def model_violations(
     model: Any, *, integrality: bool = True, limit: int = 5, form: Any = None
 ) -> tuple[str, ...]:
-    """At most ``limit`` sentences for rows, bounds, integrality that the model's values break."""
+    """Name at most ``limit`` rows, bounds and integralities that the model's values break."""
     from milpscore.core.program import variables
 
     broken: list[str] = []
@@ -316,7 +299,7 @@ def model_violations(
 
 
 def _unreadable(model: Any) -> list[str]:
-    """Sentences for active components that may restrict the model and cannot be re-checked."""
+    """Name active components that may restrict the model and cannot be re-checked."""
     import pyomo.environ as pyo
 
     silent = {pyo.Var, pyo.Constraint, pyo.Objective, pyo.Expression, pyo.Param, pyo.Set}
@@ -330,7 +313,7 @@ def _unreadable(model: Any) -> list[str]:
 
 
 def _broken_rows(model: Any, form: Any = None) -> list[str]:
-    """Sentences for the active constraints the current values break."""
+    """Name the active constraints that the current values break."""
     from pyomo.common.errors import PyomoException
 
     from milpscore.core.program import constraints, standard_form
@@ -349,7 +332,7 @@ def _broken_rows(model: Any, form: Any = None) -> list[str]:
 
 
 def _broken_row(row: Any) -> list[str]:
-    """A sentence where one constraint is broken at the current values."""
+    """Say how the current values break one constraint, if they do."""
     body = row.body(exception=False)
     if body is None:
         return [f"constraint {row.name} uses a variable without a value"]
@@ -357,7 +340,7 @@ def _broken_row(row: Any) -> list[str]:
 
 
 def _outside(name: str, value: float, lower: float | None, upper: float | None) -> list[str]:
-    """A sentence where ``value`` lies outside [lower, upper]."""
+    """Say how a value lies outside [lower, upper], if it does."""
     for bound, beyond in ((lower, -1.0), (upper, 1.0)):
         if bound is None or not math.isfinite(bound):
             continue
@@ -369,7 +352,7 @@ def _outside(name: str, value: float, lower: float | None, upper: float | None) 
 
 
 def _objective_mismatch(program: Program, evaluation: Evaluation) -> tuple[str, ...]:
-    """A sentence where the model's objective is not the statement's."""
+    """Say how the model's objective differs from the statement's, if it does."""
     import pyomo.environ as pyo
 
     objectives = list(program.model.component_data_objects(pyo.Objective, active=True))
@@ -387,14 +370,14 @@ def _objective_mismatch(program: Program, evaluation: Evaluation) -> tuple[str, 
 
 
 def evaluate_conic(statement: ConicStatement, w: FloatArray, b: float) -> Evaluation:
-    """Loss, penalty and objective of real w, shape (p,), and b: compensated sums of raw rows."""
+    """Recompute loss, penalty and objective of real w, shape (p,), and b from the raw rows."""
     loss, penalty = statement.mean_loss(w, b), float(statement.penalty.value(w))
     broken = () if math.isfinite(loss + penalty) else ("the objective is not a finite number",)
     return Evaluation(loss, penalty, loss + penalty, broken, exact=False)
 
 
 def added_violations(program: ConicProgram, limit: int = 5) -> tuple[str, ...]:
-    """At most ``limit`` sentences for constraints a user added that the model's values break."""
+    """Name at most ``limit`` constraints of the user's that the model's values break."""
     broken = []
     for constraint in program.added:
         size = max(
@@ -414,7 +397,7 @@ def added_violations(program: ConicProgram, limit: int = 5) -> tuple[str, ...]:
 
 
 def smooth_part(statement: ConicStatement) -> Smooth:
-    """The statement's loss over its merged rows; the hinge loss has only a dual here."""
+    """Return the statement's loss over its merged rows; the hinge loss has only a dual here."""
     rows = statement.merged
     loss: Any = statement.loss
     return Smooth(as_operator(rows.X), rows.y, rows.weight, loss, statement.intercept)
@@ -423,11 +406,9 @@ def smooth_part(statement: ConicStatement) -> Smooth:
 def fenchel_bound(
     statement: ConicStatement, w: FloatArray, b: float, row_duals: FloatArray | None = None
 ) -> float:
-    """A lower bound on every w's and b's objective, by Fenchel duality at (w, b); -inf if none.
-
-    The hinge loss needs the merged rows' margin duals, shape (m,), from any solver. Constraints
-    that were added can only raise the minimum.
-    """
+    """Return a lower bound on the objective by Fenchel duality at (w, b); -inf if there is none."""
+    # constraints that were added can only raise the minimum; the hinge loss needs the margin duals
+    # of the merged rows, shape (m,), from any solver
     smooth = smooth_part(statement)
     if not isinstance(statement.loss, Hinge):
         point = smooth.settled(w, smooth.X.matvec(w), np.asarray(b, dtype=np.float64))
@@ -438,7 +419,7 @@ def fenchel_bound(
 
 
 def _hinge_bound(smooth: Smooth, statement: ConicStatement, row_duals: FloatArray) -> float:
-    """The bound of dual shares in [0, 1], made exactly feasible first."""
+    """Return the bound of dual shares in [0, 1], made exactly feasible first."""
     margin = statement.loss.margin  # type: ignore[attr-defined]
     share = np.clip(row_duals * margin / smooth.weight, 0.0, 1.0)
     if statement.intercept:
@@ -461,9 +442,8 @@ def _hinge_bound(smooth: Smooth, statement: ConicStatement, row_duals: FloatArra
 
 
 def null_point(statement: ConicStatement) -> tuple[FloatArray, float]:
-    """No coefficients at all, with the best intercept."""
-    p = statement.merged.X.shape[1]
-    w = np.zeros(p)
+    """Return zero coefficients with their best intercept."""
+    w = np.zeros(statement.merged.X.shape[1])
     if not statement.intercept:
         return w, 0.0
     if isinstance(statement.loss, Hinge):
@@ -476,15 +456,13 @@ def null_point(statement: ConicStatement) -> tuple[FloatArray, float]:
 def check_conic(program: ConicProgram) -> Verdict:
     """Verify the values another solver left in a conic ``program.model``."""
     w, b = program.coefficients()
-    found = evaluate_conic(program.statement, w, b)
-    broken = [*found.violations, *added_violations(program)]
-    claimed = program.model.objective.value
-    if claimed is not None and not abs(claimed - found.objective) <= FEASIBILITY_TOLERANCE * max(
-        1.0, abs(found.objective)
-    ):
+    figures = evaluate_conic(program.statement, w, b)
+    broken = [*figures.violations, *added_violations(program)]
+    claimed, true = program.model.objective.value, figures.objective
+    slack = FEASIBILITY_TOLERANCE * max(1.0, abs(true))
+    if claimed is not None and not abs(claimed - true) <= slack:
         broken.append(
             f"the model's objective is {float(claimed):.9g} where the raw data give "
-            f"{found.objective:.9g}: it was changed, or the solution is not converged"
+            f"{true:.9g}: it was changed, or the solution is not converged"
         )
-    figures = (found.loss, found.penalty, found.objective, tuple(broken), False)
-    return Verdict(*figures, program=program, card=None)
+    return Verdict(**{**vars(figures), "violations": tuple(broken)}, program=program, card=None)

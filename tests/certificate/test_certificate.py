@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.certificate import Certificate, Verification, certify, verify_certificate
+from milpscore.certificate.policy import POLICY
 from milpscore.cli.app import app
 from milpscore.constraints import MaxFPR
 from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
@@ -179,7 +180,8 @@ def test_a_second_opinion_asks_the_next_engine(monkeypatch: pytest.MonkeyPatch) 
     program = slim(X, Y, max_terms=2, coef_min=-2, coef_max=2)
     made = certificate_of(program, "tree", evidence="none")
     assert "by another engine (highs" in verify_certificate(made, X, Y)["bound"].sentence
-    monkeypatch.setattr("milpscore.certificate._verify._FIRST", 0.0)
+    hurried = replace(POLICY, engine_share=0.0)
+    monkeypatch.setattr("milpscore.certificate._verify.POLICY", hurried)
     found = verify_certificate(made, X, Y)
     assert found.proved
     assert "with another seed (tree" in found["bound"].sentence

@@ -193,13 +193,13 @@ def test_missing_values_belong_to_no_side_of_a_cut() -> None:
         ("Aeg >= 30", "did you mean 'Age'"),
         ("nonsense", "where names 'nonsense'"),
         ("BMI", "not a 0/1 column"),
-        ("BMI >= tall", "no number"),
+        ("BMI >= tall", "not a number"),
         ("Sex = other", "female, male"),
         ("Sex < male", "female, male"),
         ("BMI > 1000", "no row of positive weight"),
         ([True, False], "2 entries for 12 rows"),
-        (3, "one truth value a row"),
-        ([], "one truth value a row"),
+        (3, "one truth value per row"),
+        ([], "one truth value per row"),
     ],
 )
 def test_bad_subgroups(where: Any, said: str) -> None:

@@ -1,0 +1,54 @@
+"""What certificates are tuned with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class EvidencePolicy:
+    """What growing and checking evidence is tuned with.
+
+    Attributes
+    ----------
+    margin : float
+        Leaves are closed this much above the bound they are to prove, relatively: the checker
+        rounds downwards.
+    kink : float
+        Rows this close to the margin state their multiplier; at others the point determines it.
+    whole : float
+        Distance from an allowed value, as a share of a gap, up to which a coordinate is on it.
+    narrowest_slopes : float
+        Relative width from which slopes are split no further.
+    bytes_per_number : int
+        Estimated size in the file.
+    report_every : int
+        Nodes, or choices of columns, between two reports of progress.
+    cells_share : float
+        Of the time, for choices of columns that lines then need not close.
+    most_missed : int
+        Choices that cells may leave to lines; beyond it, lines close everything.
+    solve_factor : float
+        Seconds for evidence by default, as a multiple of the solve's own limit.
+    engine_share : float
+        Of the seconds of a second opinion, for each engine but the last, which made the card and
+        may be the only fast one.
+    rounding : float
+        Relative difference of two correctly summed objectives: libraries differ in a logarithm.
+    """
+
+    margin: float = 3e-9
+    kink: float = 1e-6
+    whole: float = 1e-7
+    narrowest_slopes: float = 1e-9
+    bytes_per_number: int = 12
+    report_every: int = 64
+    cells_share: float = 0.3
+    most_missed: int = 300
+    solve_factor: float = 3.0
+    engine_share: float = 0.25
+    rounding: float = 1e-12
+
+
+POLICY = EvidencePolicy()
+"""What evidence is tuned with; tests set another."""
