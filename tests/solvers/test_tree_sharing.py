@@ -30,6 +30,7 @@ from milpscore.solvers.options import Options
 from milpscore.solvers.trees.risk import tree as risk
 from milpscore.solvers.trees.shared import crew as sharing
 from milpscore.solvers.trees.zero_one import (
+    descent as descents,
     rows as patterns,
     support_bounds as subsets,
     tree as zero_one,
@@ -89,6 +90,20 @@ def test_the_zero_one_tree_gives_the_answer_of_one_process(workers: int, rules: 
     result = solve(counted(*rules), "tree", client=here, time_limit=600)
     same(result, alone)
     assert here.parts > 10
+
+
+@pytest.mark.parametrize("seed", [5, 18])
+def test_what_parts_find_is_searched(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a descent, behind whose card a lost support would hide."""
+    set_policy(monkeypatch, zero_one, part_entries=300, part_visits=10)
+    monkeypatch.setattr(descents.CoordinateDescent, "run", lambda *_: None)
+    rng = np.random.default_rng(seed)
+    X = (rng.random((40, 7)) < 0.5).astype(float)
+    y = ((X[:, 0] + X[:, 3] >= 1) ^ (rng.random(40) < 0.2)).astype(int)
+    program, here = slim(X, y, max_terms=3, coef_min=-2, coef_max=2), Here(2)
+    shared = solve(program, "tree", client=here, time_limit=600)
+    assert shared.objective == solve(program, "tree", time_limit=600).objective
+    assert here.parts > 3
 
 
 def test_a_limit_on_nodes_holds_for_all_workers_together() -> None:
