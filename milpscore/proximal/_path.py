@@ -26,7 +26,7 @@ from milpscore.proximal.engine import (
     as_maker,
     part_of,
     solve,
-)
+)  # fmt: skip
 from milpscore.proximal.operators import as_operator
 from milpscore.proximal.problem import Primal, ProximalResult, Smooth, prepare, shaped
 
@@ -36,11 +36,6 @@ if TYPE_CHECKING:
 Fits: TypeAlias = Callable[[Smooth], list[ProximalResult]]
 Column: TypeAlias = list[tuple[ProximalResult, Primal]]
 
-INTEGRAL_TOLERANCE = 1e-6
-# where the null model lies on the default axis of 24 points, and how much one point is worth
-_NULL_AT = 18.5
-_PER_POINT = 3.0 / 18.5
-
 
 @dataclass(frozen=True, eq=False)
 class ProximalPath:
@@ -49,7 +44,7 @@ class ProximalPath:
     Attributes
     ----------
     table : DataFrame
-        One row a lam: lam, terms, integrity, magnitude (sum of absolute coefficients), loss,
+        One row per lam: lam, terms, integrity, magnitude (sum of absolute coefficients), loss,
         penalty, objective, gap, null (every coefficient is zero), integral (none lies off the
         grid, and not all are zero), iterations, termination, seconds, and with ``cv`` cv_accuracy
         and cv_auc.
@@ -66,7 +61,6 @@ class ProximalPath:
     results: tuple[ProximalResult, ...]
 
     def __repr__(self) -> str:
-        """How many models, and from which lam to which."""
         lams = self.lams
         return f"<ProximalPath of {len(lams)} models, lam {lams[0]:.4g} to {lams[-1]:.4g}>"
 
@@ -78,8 +72,8 @@ class FacetsGrid:
     Attributes
     ----------
     table : DataFrame
-        One row a model, gamma by gamma: alpha (= lam / gamma), gamma, beta (= lam / gamma^2), lam,
-        then the columns of :class:`ProximalPath`. Integrity is that of w / gamma.
+        One row per model, gamma by gamma: alpha (= lam / gamma), gamma, beta (= lam / gamma^2),
+        lam, then the columns of :class:`ProximalPath`. Integrity is that of w / gamma.
     alphas : ndarray of shape (a,), ascending
     gammas : ndarray of shape (c,), ascending
     coefficients : ndarray of shape (a, c, p), or (a, c, p, K)
@@ -93,13 +87,12 @@ class FacetsGrid:
     intercepts: FloatArray
 
     def __repr__(self) -> str:
-        """Its axes."""
         (a, b), (c, d) = self.alphas[[0, -1]], self.gammas[[0, -1]]
         models = f"{len(self.alphas)} x {len(self.gammas)} models"
         return f"<FacetsGrid of {models}, alpha {a:.4g} to {b:.4g}, gamma {c:.4g} to {d:.4g}>"
 
     def heat_map(self, column: str) -> FloatArray:
-        """A column of the table as an array of shape (a, c)."""
+        """Return a column of the table as an array of shape (a, c)."""
         values = self.table[column].to_numpy(dtype=np.float64)
         return values.reshape(len(self.gammas), len(self.alphas)).T
 
@@ -166,18 +159,18 @@ def path(
         raise OptionError("cv fits every model of the path in every fold: leave out time_limit.")
     maker = as_maker(penalty)
     smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
-    steps = lams_of(smooth, maker, lams, n_lams, ratio)
+    weights = lams_of(smooth, maker, lams, n_lams, ratio)
     folds = _across_folds(X, y, smooth, sample_weight, cv, random_state)
-    results = descended(smooth, maker, steps, options, progress)
-    found = path_of(steps[: len(results)], results, maker)
+    results = descended(smooth, maker, weights, options, progress)
+    models = path_of(weights[: len(results)], results, maker)
     if folds is None:
-        return found
-    held_out = folds(lambda part: descended(part, maker, steps, options))
-    return replace(found, table=found.table.assign(**held_out))
+        return models
+    scores = folds(lambda part: descended(part, maker, weights, options))
+    return replace(models, table=models.table.assign(**scores))
 
 
 def path_of(lams: FloatArray, results: list[ProximalResult], maker: Maker) -> ProximalPath:
-    """The path of its models."""
+    """Return the path of these models."""
     unit = float(getattr(maker(float(lams[0])), "gamma", 1.0))
     return ProximalPath(
         table=_table([{"lam": lam} for lam in lams.tolist()], results, [unit] * len(lams)),
@@ -189,13 +182,10 @@ def path_of(lams: FloatArray, results: list[ProximalResult], maker: Maker) -> Pr
 
 
 def descended(
-    smooth: Smooth,
-    maker: Maker,
-    lams: FloatArray,
-    options: FitOptions,
+    smooth: Smooth, maker: Maker, lams: FloatArray, options: FitOptions,
     progress: Progress | None = None,
-) -> list[ProximalResult]:
-    """The fits of a path, as far as the clock lets it go; ``lams`` descend."""
+) -> list[ProximalResult]:  # fmt: skip
+    """Fit the models of a path, as far as the clock lets it go; ``lams`` descend."""
     results: list[ProximalResult] = []
     at, step = smooth.null, 0.0
     before: Ramps | OWL | None = None
@@ -203,14 +193,16 @@ def descended(
     past: list[tuple[float, Primal]] = []
     kind: type = object
     for lam in lams.tolist():
+        # 1) The penalty, tried once per kind: the lengths of a kind's weights are its maker's.
         penalty = maker(lam)
-        # (tried once for each kind: the lengths of a kind's weights are its maker's)
         if smooth.n_classes or not results or type(penalty) is not kind:
             kind, penalty = type(penalty), shaped(penalty, smooth)
         part = part_of(penalty, smooth)
+        # 2) Columns that may enter, and the better of the last point and one further on.
         hint = _strong_rule(at, before, part)
         ahead = _onwards(past, lam)
         start = at if ahead is None else _better(smooth, penalty, at, ahead)
+        # 3) The fit.
         result, at = solve(
             smooth, penalty, options, start=start, step=step, hint=hint, part=part, memory=memory
         )
@@ -224,7 +216,7 @@ def descended(
 
 
 def _onwards(past: list[tuple[float, Primal]], lam: float) -> FloatArray | None:
-    """The coefficients that the last two fits of a path point to."""
+    """Return the coefficients that the last two fits of a path point to."""
     if len(past) < 2 or not past[0][0] > past[1][0] > lam:
         return None
     (far, old), (near, at) = past
@@ -234,7 +226,7 @@ def _onwards(past: list[tuple[float, Primal]], lam: float) -> FloatArray | None:
 
 
 def _better(smooth: Smooth, penalty: ProxPenalty, at: Primal, w: FloatArray) -> Primal:
-    """The better of a point and other coefficients."""
+    """Return the better of a point and other coefficients."""
     new = smooth.settled(w, smooth.X.matvec(w), at.b)
     better = new.loss + penalty.value(new.w) < at.loss + penalty.value(at.w)
     return new if better else at
@@ -247,12 +239,12 @@ def lams_of(
     n_lams: int,
     ratio: float,
 ) -> FloatArray:
-    """The weights of a path, descending."""
+    """Return the weights of a path, descending."""
     if lams is not None:
-        given = np.sort(np.asarray(lams, dtype=np.float64).ravel())[::-1]
-        if not len(given) or not np.isfinite(given).all() or given[-1] < 0:
+        weights = np.sort(np.asarray(lams, dtype=np.float64).ravel())[::-1]
+        if not len(weights) or not np.isfinite(weights).all() or weights[-1] < 0:
             raise OptionError("lams must be finite numbers, not negative, and at least one.")
-        return given
+        return weights
     _check_size("n_lams", n_lams)
     if not 0 < ratio < 1:
         raise OptionError(f"ratio={ratio!r}; use a number between 0 and 1, say 0.01.")
@@ -268,11 +260,9 @@ def lams_of(
 
 
 def _strong_rule(at: Primal, old: Ramps | OWL | None, new: Ramps | OWL | None) -> IntArray | None:
-    """Columns that may enter: those whose gradient could reach the new threshold.
-
-    Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems" (2012). It
-    only proposes; the duality gap looks at every column.
-    """
+    """Return columns that may enter: those whose gradient could reach the new threshold."""
+    # Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems" (2012). It
+    # only proposes; the duality gap looks at every column.
     if old is None or new is None or len(at.w) <= POLICY.all_columns:
         return None
     if isinstance(old, OWL) and isinstance(new, OWL):
@@ -349,9 +339,9 @@ def facets_grid(
     options = FitOptions(tol, max_iter, algorithm)
     smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
     top = float(np.abs(smooth.null.gradient).max())
-    # 24 points lie 3 / 18.5 apart in the exponent of ten
+    # 24 points lie 3 / 18.5 apart in the exponent of ten; at 18.5 the null model begins
     points = np.linspace(0.0, 23.0, _check_size("n_alpha", n_alpha))
-    rows = _axis("alphas", alphas, top * 10.0 ** ((points - _NULL_AT) * _PER_POINT))
+    rows = _axis("alphas", alphas, top * 10.0 ** ((points - 18.5) * (3.0 / 18.5)))
     columns = _axis("gammas", gammas, np.geomspace(0.02, 2.0, _check_size("n_gamma", n_gamma)))
     work = _Work(penalty or Facets, rows, options)
     folds = _across_folds(X, y, smooth, sample_weight, cv, random_state)
@@ -378,7 +368,7 @@ def facets_grid(
 
 @dataclass(frozen=True)
 class _Work:
-    """What every column of the grid needs."""
+    """What the columns of the grid share."""
 
     penalty: Callable[[float, float], ProxPenalty]
     alphas: FloatArray
@@ -386,14 +376,11 @@ class _Work:
 
 
 def _all_columns(
-    smooth: Smooth,
-    work: _Work,
-    gammas: FloatArray,
-    n_jobs: int = 1,
+    smooth: Smooth, work: _Work, gammas: FloatArray, n_jobs: int = 1,
     progress: Progress | None = None,
-) -> list[ProximalResult]:
-    """Every model, gamma by gamma, alpha ascending."""
-    found: list[ProximalResult] = []
+) -> list[ProximalResult]:  # fmt: skip
+    """Fit every model, gamma by gamma, alpha ascending."""
+    results: list[ProximalResult] = []
     parts: Iterable[list[ProximalResult]] = _in_turn(smooth, work, gammas)
     if n_jobs != 1:
         from joblib import Parallel, delayed, effective_n_jobs
@@ -402,14 +389,14 @@ def _all_columns(
         pool = Parallel(n_jobs=n_jobs, return_as="generator")
         parts = pool(delayed(_all_columns)(smooth, work, stretch) for stretch in stretches)
     for part in parts:
-        found += part
+        results += part
         if progress is not None:
-            progress(len(found), len(gammas) * len(work.alphas))
-    return found
+            progress(len(results), len(gammas) * len(work.alphas))
+    return results
 
 
 def _in_turn(smooth: Smooth, work: _Work, gammas: FloatArray) -> Iterable[list[ProximalResult]]:
-    """The models of one gamma after the other, each started from its better neighbour."""
+    """Fit one gamma after the other, each model started from its better neighbour."""
     before: Column | None = None
     for gamma in gammas.tolist():
         before = _column(smooth, work, gamma, before)
@@ -417,8 +404,8 @@ def _in_turn(smooth: Smooth, work: _Work, gammas: FloatArray) -> Iterable[list[P
 
 
 def _column(smooth: Smooth, work: _Work, gamma: float, before: Column | None) -> Column:
-    """The models of one gamma, solved from the largest alpha down, returned ascending."""
-    found: Column = []
+    """Fit the models of one gamma from the largest alpha down; return them ascending."""
+    models: Column = []
     at, step = smooth.null, 0.0
     for i in range(len(work.alphas) - 1, -1, -1):
         penalty = shaped(work.penalty(float(work.alphas[i]) * gamma, gamma), smooth)
@@ -426,20 +413,20 @@ def _column(smooth: Smooth, work: _Work, gamma: float, before: Column | None) ->
             at = min(at, before[i][1], key=lambda near: near.loss + float(penalty.value(near.w)))
         result, at = solve(smooth, penalty, work.options, start=at, step=step)
         step = result.step
-        found.append((result, at))
-    return found[::-1]
+        models.append((result, at))
+    return models[::-1]
 
 
 def _check_size(name: str, count: Any) -> int:
-    """A whole number from 1 on."""
+    """Return a whole number from 1 on."""
     if not (isinstance(count, int | np.integer) and count >= 1):
         raise OptionError(f"{name}={count!r}; use a whole number from 1 on.")
     return int(count)
 
 
-def _axis(name: str, given: Sequence[float] | FloatArray | None, default: FloatArray) -> FloatArray:
-    """An axis of the grid, ascending."""
-    values = default if given is None else np.sort(np.asarray(given, dtype=np.float64).ravel())
+def _axis(name: str, axis: Sequence[float] | FloatArray | None, default: FloatArray) -> FloatArray:
+    """Return an axis of the grid, ascending."""
+    values = default if axis is None else np.sort(np.asarray(axis, dtype=np.float64).ravel())
     if not len(values) or not np.isfinite(values).all() or values[0] <= 0:
         raise OptionError(f"{name} must be finite positive numbers, and at least one.")
     return values
@@ -448,7 +435,7 @@ def _axis(name: str, given: Sequence[float] | FloatArray | None, default: FloatA
 def _table(
     keys: list[dict[str, float]], results: list[ProximalResult], units: list[float]
 ) -> pd.DataFrame:
-    """One row a model: what it was made with, then its measures in units of the grid."""
+    """Return one row per model: its parameters, then its measures in units of the grid."""
     import pandas as pd
 
     models = zip(keys, results, units, strict=True)
@@ -457,12 +444,12 @@ def _table(
 
 
 def _measures(result: ProximalResult, unit: float) -> dict[str, Any]:
-    """The measures of one model; a coefficient counts as integer where w / unit is."""
+    """Return the measures of one model; a coefficient counts as integer if w / unit does."""
     from milpscore.metrics import integrity, magnitude
 
     w = result.coefficients
     null = not w.any()
-    share = integrity(w / unit, INTEGRAL_TOLERANCE)
+    share = integrity(w / unit)
     return {
         "terms": int(np.count_nonzero(w)),
         "integrity": share,
@@ -482,7 +469,7 @@ def _measures(result: ProximalResult, unit: float) -> dict[str, Any]:
 def _across_folds(
     X: Any, y: Any, smooth: Smooth, sample_weight: Any, cv: Any, random_state: Any
 ) -> Callable[[Fits], dict[str, FloatArray]] | None:
-    """Prepare the folds; the answer maps "fit all models on these rows" to accuracy and AUC."""
+    """Prepare the folds; return what maps "fit all models on these rows" to accuracy and AUC."""
     if cv is None:
         return None
     if smooth_loss(smooth.loss).task not in {"classification", "multinomial"}:
@@ -497,12 +484,9 @@ def _across_folds(
         parts = []
         for train, test in splits:
             part = prepare(
-                operator.take(train),
-                answers[train],
-                smooth.loss,
-                sample_weight=weight[train],
-                intercept=smooth.intercept,
-            )
+                operator.take(train), answers[train], smooth.loss,
+                sample_weight=weight[train], intercept=smooth.intercept,
+            )  # fmt: skip
             if part.n_classes != many:
                 raise DataError("a class has no rows to be fitted to in some fold: use fewer folds")
             results = fits(part)
@@ -518,7 +502,7 @@ def _across_folds(
 
 
 def _splits(y: FloatArray, cv: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
-    """Pairs (train, test) of row positions, stratified where ``cv`` is a number of folds."""
+    """Return pairs (train, test) of row positions, stratified if ``cv`` is a number of folds."""
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         from sklearn.model_selection import StratifiedKFold
 
@@ -537,10 +521,7 @@ def _splits(y: FloatArray, cv: Any, random_state: Any) -> list[tuple[IntArray, I
 def _held_out(
     scores: FloatArray, y: FloatArray, weight: FloatArray
 ) -> tuple[list[float], list[float]]:
-    """Accuracy and area under the curve of m models on rows they have not seen.
-
-    Scores of shape (n, m), or (n, m, K); the area is the mean of those of K classes.
-    """
+    """Return accuracies and areas under the curve for scores (n, m), or (n, m, K) by class."""
     from scipy.special import softmax
 
     from milpscore.metrics import accuracy, auc

@@ -27,7 +27,7 @@ from milpscore.proximal.problem import (
     parts,
     prepare,
     shaped,
-)
+)  # fmt: skip
 
 POLICY = FirstOrderPolicy()
 
@@ -43,17 +43,16 @@ class _Iterate:
 
 @dataclass(eq=False)
 class _State:
-    """What one proximal step gives to the next.
-
-    After centring, intercept and coefficients hardly touch, and each gets a step of its own.
-    """
+    """What one proximal step gives to the next."""
 
     smooth: Smooth
     penalty: ProxPenalty
     now: _Iterate
     ahead: _Iterate  # where the next step starts: the momentum has moved it beyond now
     bend: float  # curvature in w
-    mass: float  # that of the intercept, per unit of bend
+    # that of the intercept, per unit of bend: after centring, intercept and coefficients hardly
+    # touch, and each gets a step of its own
+    mass: float
     speed: float = 1.0
     # rooms for the rows' derivatives and for eta ahead: fresh memory costs as much as a pass
     rows: FloatArray = field(init=False)
@@ -74,22 +73,17 @@ def proximal_gradient(
     step: float = 0.0,
     clock: Clock = ENDLESS,
 ) -> Run:
-    """Minimise by proximal gradient steps with backtracking; the first is ``step`` long (0: any).
-
-    A free intercept is moved in centred columns, an exact change of variables: b = c - means.w.
-    Without ``momentum`` it is ISTA; with it FISTA (Beck and Teboulle, SIAM J. Imaging Sci. 2, 2009;
-    Belahcene et al. 2020, eqs 10, 11, 18; eq. 11 omits lambda), its momentum dropped whenever it
-    points uphill (O'Donoghue and Candes, Found. Comput. Math. 15, 2015, the gradient scheme). An
-    iterate to start from is not looked at.
-    """
+    """Minimise by proximal gradient steps with backtracking, the first ``step`` long (0: any)."""
+    # A free intercept is moved in centred columns, an exact change of variables: b = c - means.w.
+    # Without ``momentum`` it is ISTA; with it FISTA (Beck and Teboulle, SIAM J. Imaging Sci. 2,
+    # 2009; Belahcene et al. 2020, eqs 10, 11, 18; eq. 11 omits lambda), its momentum dropped
+    # whenever it points uphill (O'Donoghue and Candes, Found. Comput. Math. 15, 2015, the gradient
+    # scheme).
     state = _begin(smooth, penalty, start, step)
     run = Run(smooth, penalty, "fista" if momentum else "ista", tol, clock)
     if isinstance(start, Primal):
         run.look(0, start)
-    done, due = (
-        0,
-        POLICY.first_look if step > 0 else POLICY.look_every,
-    )  # a step length is of a fit like this
+    done, due = 0, POLICY.first_look if step > 0 else POLICY.look_every
     while run.stop is None and done < max_iter:
         done += 1
         rested = not _advance(state, momentum)
@@ -104,7 +98,7 @@ def proximal_gradient(
 
 
 def _until_look(run: Run) -> int:
-    """Steps after which the gap is small if it goes on to fall as it fell; a look costs a step."""
+    """Return the steps after which the gap should be small; a look costs as much as a step."""
     done = run.iterations
     most = max(POLICY.look_every, done // 10)
     if len(run.trace) < 2:
@@ -118,7 +112,7 @@ def _until_look(run: Run) -> int:
 
 
 def _begin(smooth: Smooth, penalty: ProxPenalty, point: Primal | _Iterate, step: float) -> _State:
-    """The state at a point; without a step length one from the columns' variances."""
+    """Return the state at a point; its step, if unknown, from the columns' variances."""
     variances = smooth.squares
     if smooth.intercept:
         variances = variances - smooth.means**2
@@ -132,8 +126,9 @@ def _begin(smooth: Smooth, penalty: ProxPenalty, point: Primal | _Iterate, step:
 
 
 def _advance(state: _State, momentum: bool) -> bool:
-    """One proximal step; False where nothing moves any more."""
+    """Take one proximal step; return False if nothing moves any more."""
     smooth, ahead, old = state.smooth, state.ahead, state.now
+    # 1) The gradient at the point ahead.
     rows = state.rows
     value = smooth.value_and_rows(ahead.eta, ahead.b, out=rows)
     gradient = smooth.X.rmatvec(rows)
@@ -141,6 +136,7 @@ def _advance(state: _State, momentum: bool) -> bool:
     if smooth.intercept:
         pull = rows.sum(axis=0)
         gradient -= np.multiply.outer(smooth.means, pull)
+    # 2) A step that is short enough.
     new, move = _backtrack(state, ahead, value, gradient, pull)
     if not move.any() and not (pull * (new.b - ahead.b)).any():
         # at rest from a point ahead, look from the point itself; at rest from there is the end
@@ -148,6 +144,7 @@ def _advance(state: _State, momentum: bool) -> bool:
         state.ahead, state.speed = old, 1.0
         return not rested
     state.now = state.ahead = new
+    # 3) The next point ahead, by the momentum.
     if not momentum:
         return True
     if float(np.vdot(ahead.w - new.w, new.w - old.w)) > 0:
@@ -166,13 +163,13 @@ def _advance(state: _State, momentum: bool) -> bool:
 
 
 def faster(speed: float) -> tuple[float, float]:
-    """Nesterov's next speed, and how far beyond the new point the next step starts."""
-    faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * speed * speed))
-    return faster, (speed - 1.0) / faster
+    """Return Nesterov's next speed, and how far beyond the new point the next step starts."""
+    following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * speed * speed))
+    return following, (speed - 1.0) / following
 
 
 def _beyond(new: FloatArray, old: FloatArray, factor: float, out: FloatArray) -> FloatArray:
-    """new + factor (new - old)."""
+    """Return new + factor (new - old)."""
     for k in parts(len(new)):
         part = np.subtract(new[k], old[k], out=out[k])
         part *= factor
@@ -213,16 +210,16 @@ Algorithm: TypeAlias = Literal["auto", "fista", "ista", "newton", "working_set"]
 Maker: TypeAlias = Callable[[float], ProxPenalty]
 Progress: TypeAlias = Callable[[int, int], None]
 
+# the algorithms but "auto", and the default number of steps of each
 MAX_ITER = {"working_set": 500, "newton": 200, "fista": 20_000, "ista": 100_000}
-"""The algorithms but "auto", and the default number of steps of each."""
 
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a fit is made: relative gap, steps at most, algorithm, clock; the one default of each."""
+    """How to fit, with the one default of each option."""
 
-    tol: float = 1e-6
-    max_iter: int | None = None
+    tol: float = 1e-6  # relative gap
+    max_iter: int | None = None  # None: that of MAX_ITER
     algorithm: Algorithm = "auto"
     clock: Clock = ENDLESS
 
@@ -248,11 +245,9 @@ def solve(
     part: Ramps | OWL | None = None,
     memory: Any = None,
 ) -> tuple[ProximalResult, Primal]:
-    """Fit a prepared problem from ``start``; the answer, and its point for the next fit.
-
-    ``step`` is a step length to try first (0: any), ``hint`` the columns a working set begins with,
-    ``part`` the answer of :func:`part_of` where it is known, ``memory`` a ``coordinate.Memory``.
-    """
+    """Fit a prepared problem from ``start``; return the answer, and its point for the next fit."""
+    # ``step`` is a step length to try first (0: any), ``hint`` the columns a working set begins
+    # with, ``part`` the answer of part_of if it is known, ``memory`` a coordinate.Memory
     part = part or part_of(penalty, smooth)
     chosen = _choose(options.algorithm, penalty, part, smooth)
     most = MAX_ITER[chosen] if options.max_iter is None else options.max_iter
@@ -272,7 +267,7 @@ def solve(
         if chosen == "newton":
             from milpscore.proximal.newton import proximal_newton
 
-            run = proximal_newton(smooth, penalty, ramps=_tiled(penalty, smooth), **common)
+            run = proximal_newton(smooth, penalty, ramps=_ramps_of(penalty, smooth), **common)
             if run.stop is Termination.STALLED:
                 # the last digits, which cones do not give
                 run = _gone_on(run, min(most - run.iterations, POLICY.last_steps))
@@ -284,7 +279,7 @@ def solve(
 
 
 def _gone_on(run: Run, most: int) -> Run:
-    """A run with first-order steps after it, where these mend what stalled."""
+    """Continue a run by first-order steps, unless it stalled and they do not mend that."""
     assert run.point is not None
     run.penalty.prox(run.point.at.w, 1.0)
     last = proximal_gradient(
@@ -296,29 +291,23 @@ def _gone_on(run: Run, most: int) -> Run:
 
 
 def part_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | OWL | None:
-    """The penalty as the working set wants it, or None where it has no such form."""
+    """Return the penalty as the working set reads it, or None if it has no such form."""
     if smooth.n_classes:
         return None
-    if isinstance(penalty, OWL):
-        return penalty
-    made = getattr(penalty, "ramps", None)
-    if made is None:
-        return None
-    ramps: Ramps = made(smooth.X.shape[1])
-    return ramps
+    return penalty if isinstance(penalty, OWL) else _ramps_of(penalty, smooth)
 
 
-def _tiled(penalty: ProxPenalty, smooth: Smooth) -> Ramps | None:
-    """The penalty of one class in the form of the coordinate algorithms, where it has that."""
-    made = getattr(getattr(penalty, "base", penalty), "ramps", None)
-    ramps: Ramps | None = None if made is None else made(smooth.X.shape[1])
+def _ramps_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | None:
+    """Return the penalty of one class as the coordinate algorithms read it, or None."""
+    form = getattr(getattr(penalty, "base", penalty), "ramps", None)
+    ramps: Ramps | None = None if form is None else form(smooth.X.shape[1])
     return ramps
 
 
 def _choose(
     algorithm: Algorithm, penalty: ProxPenalty, part: Ramps | OWL | None, smooth: Smooth
 ) -> str:
-    """The algorithm asked for where it can treat the problem, or the quickest one."""
+    """Return the algorithm asked for if it can treat the problem, or the quickest one."""
     if algorithm == "working_set" and part is None:
         why = "the multinomial loss" if smooth.n_classes else f"the penalty {penalty.name!r}"
         raise OptionError(
@@ -335,20 +324,17 @@ def _choose(
         most = POLICY.newton_columns if penalty.is_norm else POLICY.newton_few
         small = size <= most and rows * size**2 <= POLICY.newton_work
         return "newton" if small and not binned else "fista"
-    if (
-        isinstance(smooth.X, BinnedOperator)
-        and len(smooth.X.X.n_bins) ** 2 * rows > POLICY.most_pairs
-    ):
-        return "fista"
+    if isinstance(smooth.X, BinnedOperator):
+        return "fista" if len(smooth.X.X.n_bins) ** 2 * rows > POLICY.most_pairs else "working_set"
     return "working_set"
 
 
 def as_maker(penalty: Any) -> Maker:
-    """What makes the penalty from lam: a class, a function, or an instance to put it into."""
+    """Return what makes the penalty from lam: a class, a function, or an instance to vary."""
     if isinstance(penalty, type) or (callable(penalty) and not is_dataclass(penalty)):
-        made: Maker = penalty
-        return made
-    if is_dataclass(penalty) and any(each.name == "lam" for each in fields(penalty)):
+        maker: Maker = penalty
+        return maker
+    if is_dataclass(penalty) and any(field.name == "lam" for field in fields(penalty)):
         template: Any = penalty
         return lambda lam: replace(template, lam=lam)
     raise OptionError(
@@ -436,15 +422,15 @@ def fit_proximal(
         start = _joined(start)
     else:
         smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
-    made = shaped(penalty, smooth)
+    term = shaped(penalty, smooth)
     at: Primal | _Iterate
-    at, step = _start(start, smooth) if start is not None else _from_sample(smooth, made, options)
-    found, _ = solve(smooth, made, options, start=at, step=step)
-    return _parted(found) if isinstance(intercept, str) else found
+    at, step = _start(start, smooth) if start is not None else _from_sample(smooth, term, options)
+    result, _ = solve(smooth, term, options, start=at, step=step)
+    return _parted(result) if isinstance(intercept, str) else result
 
 
 def _joined(start: Start) -> Start:
-    """A start whose intercept is the last coefficient."""
+    """Return a start whose intercept is the last coefficient."""
     if start is None:
         return None
     if isinstance(start, ProximalResult):
@@ -453,43 +439,36 @@ def _joined(start: Start) -> Start:
     return np.concatenate([w, b[np.newaxis]]), np.zeros(b.shape)
 
 
-def _parted(found: ProximalResult) -> ProximalResult:
-    """The last coefficient as the intercept."""
-    last = found.coefficients[-1]
-    return replace(
-        found,
-        coefficients=found.coefficients[:-1],
-        intercept=float(last) if np.ndim(last) == 0 else np.array(last),
-    )
+def _parted(result: ProximalResult) -> ProximalResult:
+    """Return the result with its last coefficient as the intercept."""
+    last = result.coefficients[-1]
+    intercept = float(last) if np.ndim(last) == 0 else np.array(last)
+    return replace(result, coefficients=result.coefficients[:-1], intercept=intercept)
 
 
 def _from_sample(
     smooth: Smooth, penalty: ProxPenalty, options: FitOptions
 ) -> tuple[Primal | _Iterate, float]:
-    """Where a fit to every 32nd of many rows ends, and its step length; else the null model."""
+    """Return where a fit to a sample of many rows ends, and its step; else the null model."""
     rows = np.arange(0, smooth.X.shape[0], POLICY.sample_stride)
     y = smooth.y[rows]
-    part = part_of(penalty, smooth)
+    sides = (y > 0, y < 0) if smooth.loss.task == "classification" else (y > 0,)
     if (
         len(rows) < POLICY.sample_rows
         or options.max_iter == 0
         or smooth.n_classes
-        or np.count_nonzero(y > 0) < POLICY.sample_per_class
-        or (
-            smooth.loss.task == "classification"
-            and np.count_nonzero(y < 0) < POLICY.sample_per_class
-        )
-        or _choose(options.algorithm, penalty, part, smooth) != "fista"
+        or min(np.count_nonzero(side) for side in sides) < POLICY.sample_per_class
+        or _choose(options.algorithm, penalty, part_of(penalty, smooth), smooth) != "fista"
     ):
         return smooth.null, 0.0
     few = FitOptions(max(options.tol, POLICY.sample_tol), options.max_iter, "fista", options.clock)
     some = smooth.take(rows)
-    found, at = solve(some, penalty, few, start=some.null)
-    return _Iterate(at.w, at.b, smooth.X.matvec(at.w)), found.step
+    result, at = solve(some, penalty, few, start=some.null)
+    return _Iterate(at.w, at.b, smooth.X.matvec(at.w)), result.step
 
 
 def _start(start: ProximalResult | tuple[Any, Any], smooth: Smooth) -> tuple[Primal, float]:
-    """The point to begin with, checked, and a step length to try (0: none is known)."""
+    """Return the point to begin with, checked, and a step length to try (0: unknown)."""
     if isinstance(start, ProximalResult):
         w, b, step = start.coefficients, start.intercept, start.step
     else:

@@ -36,24 +36,24 @@ def proximal_newton(
     start: Primal,
     clock: Clock = ENDLESS,
 ) -> Run:
-    """Minimise with a quadratic model of the loss at a time, the intercepts eliminated.
-
-    A line search guards the step (Lee, Sun, Saunders, SIAM J. Optim. 24, 2014). Where margins are
-    large the loss hardly bends along most rows, and where columns are collinear or of different
-    sizes it bends by powers of ten more along some: first-order steps take tens of thousands of
-    passes where this takes tens.
-    """
+    """Minimise with a quadratic model of the loss at a time, the intercepts eliminated."""
+    # A line search guards the step (Lee, Sun, Saunders, SIAM J. Optim. 24, 2014). Where margins are
+    # large the loss hardly bends along most rows, and where columns are collinear or of different
+    # sizes it bends by powers of ten more along some: first-order steps take tens of thousands of
+    # passes where this takes tens.
     run = Run(smooth, penalty, "newton", tol, clock)
     run.look(0, start)
     models = _Models(penalty, ramps, smooth.X.shape[1], smooth.n_classes, smooth.n_classes > 0)
     at, idle = start, 0
     while run.stop is None and run.iterations < max_iter:
+        # 1) A step; few coefficients are given to cones once steps have become many.
         if run.iterations >= POLICY.patience and at.w.size <= POLICY.few_coefficients:
             models.hard = True
         following = _step(smooth, penalty, models, at)
         if following is None:
             run.stop = Termination.STALLED
             break
+        # 2) A look at the gap; steps that save nothing end the run.
         cost = _cost(penalty, at)
         idle = 0 if cost - _cost(penalty, following) > POLICY.progress * abs(cost) else idle + 1
         at = following
@@ -64,11 +64,9 @@ def proximal_newton(
 
 
 def _step(smooth: Smooth, penalty: ProxPenalty, models: _Models, at: Primal) -> Primal | None:
-    """One Newton step with its line search; None where no step descends.
-
-    A loss that is straight in places (the hinges) makes the model singular: where its step does not
-    descend, rows are given more curvature. Not before: with large margins little is all there is.
-    """
+    """Take one Newton step with its line search; return None if no step descends."""
+    # A loss that is straight in places (the hinges) makes the model singular: where its step does
+    # not descend, rows get more curvature. Not before: with large margins little is all there is.
     # losses may fall below 0: that of Poisson does
     room = float(penalty.value(at.w)) + abs(at.loss)
     while True:
@@ -79,19 +77,17 @@ def _step(smooth: Smooth, penalty: ProxPenalty, models: _Models, at: Primal) -> 
             # coefficients class by class
             target = models.minimiser(gram, at.gradient.T.ravel(), at.w.T.ravel(), room)
             whole = np.ascontiguousarray(target.reshape(at.w.T.shape).T)
-            found = _searched(smooth, penalty, at, whole)
-            if found is not None:
-                return found
+            following = _searched(smooth, penalty, at, whole)
+            if following is not None:
+                return following
         if models.hard:
             return None
         models.hard = True
 
 
 def _gram(smooth: Smooth, at: Primal, floor: float) -> FloatArray | None:
-    """Second derivative of the mean loss in the coefficients, each intercept following at its best.
-
-    Of shape (p, p) or (K p, K p), class by class; None where it is not finite.
-    """
+    """Return the second derivative of the mean loss, (p, p) or (K p, K p); None if infinite."""
+    # in the coefficients, class by class, each intercept following at its best
     z = at.eta + at.b
     if smooth.n_classes:
         return _classes_gram(smooth, z, at.w.shape, floor)
@@ -107,7 +103,7 @@ def _gram(smooth: Smooth, at: Primal, floor: float) -> FloatArray | None:
 
 
 def _classes_gram(smooth: Smooth, z: FloatArray, shape: Any, floor: float) -> FloatArray:
-    """The same of the multinomial loss, diag(q) - q q' for probabilities q in every row."""
+    """Return that of the multinomial loss: diag(q) - q q' for probabilities q in every row."""
     share = smooth.loss.gradient(z, smooth.y)
     share[np.arange(len(z)), smooth.y.astype(np.int64)] += 1.0
     p, classes = shape
@@ -136,22 +132,19 @@ def _classes_gram(smooth: Smooth, z: FloatArray, shape: Any, floor: float) -> Fl
 
 @dataclass(eq=False)
 class _Models:
-    """What minimises gradient.(x - w) + (x - w)'gram(x - w)/2 + penalty(x).
-
-    Coordinate descent for a sum over the coefficients (``ramps`` of one class); else first-order
-    steps, and once these find it ``hard`` an interior-point method, which collinear columns and
-    columns of all sizes do not slow down.
-    """
+    """Minimisers of gradient.(x - w) + (x - w)'gram(x - w)/2 + penalty(x)."""
 
     penalty: ProxPenalty
-    ramps: Ramps | None
+    ramps: Ramps | None  # of one class, if the penalty is a sum over the coefficients
     columns: int
     classes: int = 0
+    # whether first-order steps take too long: then an interior-point method, which collinear
+    # columns and columns of all sizes do not slow down
     hard: bool = False
 
     @property
     def copies(self) -> int:
-        """How often the penalty counts."""
+        """Number of classes the penalty counts for."""
         return max(self.classes, 1)
 
     @cached_property
@@ -161,13 +154,13 @@ class _Models:
 
     @cached_property
     def form(self) -> PenaltyCones | None:
-        """It as cones, where it has that form."""
+        """The base as cones, if it has that form."""
         return cone_form(self.base, self.columns)
 
     def minimiser(
         self, gram: FloatArray, gradient: FloatArray, w: FloatArray, room: float
     ) -> FloatArray:
-        """Nearly that x; ``room`` is what the penalty may come to."""
+        """Return nearly that x; ``room`` is what the penalty may come to."""
         if self.ramps is not None:
             return self._by_coordinates(self.ramps, gram, gradient, w)
         if isinstance(self.base, Box):
@@ -189,32 +182,28 @@ class _Models:
         if not self.form.lengths:
             return self._prox(best - slope / bend, 1.0 / bend)
         # (which such cones leave further away)
-        found = self._by_first_order(gram, slope, best, bend, POLICY.mixed_steps)[0]
-        return min(found, best, key=lambda x: self._value(gram, gradient, w, x))
+        nearer = self._by_first_order(gram, slope, best, bend, POLICY.mixed_steps)[0]
+        return min(nearer, best, key=lambda x: self._value(gram, gradient, w, x))
 
     def _value(self, gram: FloatArray, gradient: FloatArray, w: FloatArray, x: FloatArray) -> float:
-        """The model's value beyond that at w."""
+        """Return the model's value beyond that at w."""
         move = x - w
         table = x if not self.classes else x.reshape(self.classes, -1).T
-        found = float((gradient + 0.5 * (gram @ move)) @ move) + float(self.penalty.value(table))
-        return found if math.isfinite(found) else math.inf
+        value = float((gradient + 0.5 * (gram @ move)) @ move) + float(self.penalty.value(table))
+        return value if math.isfinite(value) else math.inf
 
     def _prox(self, x: FloatArray, step: float) -> FloatArray:
-        """The prox of coefficients class by class."""
+        """Return the prox of coefficients class by class."""
         if not self.classes:
             return self.penalty.prox(x, step)
         table = np.ascontiguousarray(x.reshape(self.classes, -1).T)
         return np.asarray(self.penalty.prox(table, step).T.ravel())
 
     def _by_first_order(
-        self,
-        gram: FloatArray,
-        gradient: FloatArray,
-        w: FloatArray,
-        bend: float,
+        self, gram: FloatArray, gradient: FloatArray, w: FloatArray, bend: float,
         steps: int = POLICY.model_steps,
-    ) -> tuple[FloatArray, bool]:
-        """By FISTA with restarts, and whether its residual fell to a hundredth of the first."""
+    ) -> tuple[FloatArray, bool]:  # fmt: skip
+        """Minimise by FISTA with restarts; return whether its residual fell far enough."""
         step = 1.0 / bend
         x, ahead, speed, first = w.copy(), w, 1.0, 0.0
         for k in range(steps):
@@ -235,7 +224,7 @@ class _Models:
     def _by_coordinates(
         self, ramps: Ramps, gram: FloatArray, gradient: FloatArray, w: FloatArray
     ) -> FloatArray:
-        """By coordinate descent, to a millionth of the first distance."""
+        """Minimise by coordinate descent, to a share of the first distance."""
         from milpscore.proximal import _kernels
 
         weight, ridge = np.tile(ramps.weight, self.copies), np.tile(ramps.ridge, self.copies)
@@ -248,7 +237,7 @@ class _Models:
     def _in_a_box(
         self, box: Box, gram: FloatArray, gradient: FloatArray, w: FloatArray
     ) -> FloatArray:
-        """By coordinate descent, until a sweep saves next to nothing."""
+        """Minimise by coordinate descent, until a sweep saves next to nothing."""
         from milpscore.proximal import _kernels
 
         lower, upper = (np.tile(end, self.copies) for end in box.ends(np.zeros(self.columns)))
@@ -258,14 +247,9 @@ class _Models:
         return new
 
     def _by_cones(
-        self,
-        form: PenaltyCones,
-        gram: FloatArray,
-        gradient: FloatArray,
-        w: FloatArray,
-        room: float,
+        self, form: PenaltyCones, gram: FloatArray, gradient: FloatArray, w: FloatArray, room: float
     ) -> list[FloatArray]:
-        """By Clarabel, and made exact; nothing where it fails."""
+        """Return Clarabel's minimiser, and one made exact; nothing if it fails."""
         import clarabel
         from scipy.sparse import csc_array, diags_array
 
@@ -273,13 +257,13 @@ class _Models:
         bends[bends <= 0] = np.median(bends[bends > 0]) if (bends > 0).any() else 1.0
         cones = stacked(form, self.copies, 1.0 / np.sqrt(bends), room)
         # every variable and every row in units of its own
-        own = len(w)
+        p = len(w)
         unit = cones.unit
         linear = cones.cost * unit
-        linear[:own] += gradient * unit[:own]
+        linear[:p] += gradient * unit[:p]
         quadratic = np.zeros((len(unit), len(unit)))
-        quadratic[:own, :own] = gram * np.multiply.outer(unit[:own], unit[:own])
-        quadratic[np.arange(own), np.arange(own)] += POLICY.ridge
+        quadratic[:p, :p] = gram * np.multiply.outer(unit[:p], unit[:p])
+        quadratic[np.arange(p), np.arange(p)] += POLICY.ridge
         table = cones.rows @ diags_array(unit)
         size = np.abs(table).max(axis=1).toarray().ravel()
         at = cones.zero + cones.signs
@@ -287,7 +271,7 @@ class _Models:
             size[at : at + length] = size[at : at + length].max()
             at += length
         shrink = 1.0 / np.where(size > 0, size, 1.0)
-        offset = (cones.offset + cones.rows[:, :own] @ w) * shrink
+        offset = (cones.offset + cones.rows[:, :p] @ w) * shrink
         table = csc_array(diags_array(shrink) @ table)
         kinds = [clarabel.ZeroConeT(cones.zero)] if cones.zero else []
         kinds += [clarabel.NonnegativeConeT(cones.signs)] if cones.signs else []
@@ -295,29 +279,27 @@ class _Models:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = POLICY.cone_tol
-        found = clarabel.DefaultSolver(
+        answer = clarabel.DefaultSolver(
             csc_array(np.triu(quadratic)), linear, -table, offset, kinds, settings
         ).solve()
-        x = np.array(found.x)
+        x = np.array(answer.x)
         if len(x) != len(unit) or not np.isfinite(x).all():
             return []
         answers = [x]
         if not cones.lengths and len(x) <= POLICY.most_polished:
-            tight = np.array(found.z) > np.array(found.s)
+            tight = np.array(answer.z) > np.array(answer.s)
             tight[: cones.zero] = True
             rows = table[tight].toarray()
             answers.append(_polished(quadratic, linear, rows, offset[tight], x))
-        return [w + each[:own] * unit[:own] for each in answers]
+        return [w + x[:p] * unit[:p] for x in answers]
 
 
 def _polished(
     quadratic: FloatArray, linear: FloatArray, rows: FloatArray, offset: FloatArray, x: FloatArray
 ) -> FloatArray:
-    """The minimiser of a quadratic where ``rows`` x + offset = 0, to the last digits.
-
-    One system of equations, solved with a little of the identity added and then refined (as OSQP
-    polishes: Stellato et al., Math. Program. Comput. 12, 2020).
-    """
+    """Return the minimiser of a quadratic where ``rows`` x + offset = 0, to the last digits."""
+    # one system of equations, solved with a little of the identity added and then refined, as OSQP
+    # polishes: Stellato et al., Math. Program. Comput. 12 (2020)
     from scipy.linalg import lu_factor, lu_solve
 
     n, m = len(x), len(rows)
@@ -334,26 +316,21 @@ def _polished(
 def model_minimiser(
     gram: FloatArray, gradient: FloatArray, penalty: ProxPenalty, w: FloatArray, room: float
 ) -> FloatArray:
-    """Nearly the x that minimises gradient.(x - w) + (x - w)'gram(x - w)/2 + penalty(x).
-
-    ``room`` is what the penalty may come to.
-    """
+    """Minimise gradient.(x - w) + (x - w)'gram(x - w)/2 + penalty(x), at most ``room`` of it."""
     return _Models(penalty, None, len(w)).minimiser(gram, gradient, w, room)
 
 
 def _cost(penalty: ProxPenalty, at: Primal) -> float:
-    """Mean loss plus penalty."""
+    """Return the mean loss plus the penalty."""
     return at.loss + float(penalty.value(at.w))
 
 
 def _searched(
     smooth: Smooth, penalty: ProxPenalty, at: Primal, target: FloatArray
 ) -> Primal | None:
-    """The first point on the way back from ``target`` that is not worse; None where none is.
-
-    From ``target`` itself the way goes on, in doubled lengths, as long as that saves: where the
-    loss is flat the model bends so little that its minimiser comes nowhere near.
-    """
+    """Return the first point on the way back from ``target`` that is not worse, or None."""
+    # From ``target`` itself the way goes on, in doubled lengths, as long as that saves: where the
+    # loss is flat the model bends too little, and its minimiser comes nowhere near.
 
     def at_length(length: float) -> tuple[Primal, float]:
         w = target if length == 1.0 else at.w + length * (target - at.w)

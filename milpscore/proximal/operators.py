@@ -54,7 +54,7 @@ class DenseOperator:
         return self.X.shape[0], self.X.shape[1]
 
     def matvec(self, w: FloatArray) -> FloatArray:
-        """X w; columns without weight are not read where they are most."""
+        """X w; columns without weight are not read if they are most."""
         if self.X.size > POLICY.small_cells:
             used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
             if len(used) < POLICY.sparse_share * len(w):
@@ -166,8 +166,8 @@ class BinnedOperator:
 
     def rmatvec(self, r: FloatArray) -> FloatArray:
         """X' r by a count."""
-        found = self.X.rmatvec(r)
-        return found if self.index is None else np.asarray(found[self.index])
+        counts = self.X.rmatvec(r)
+        return counts if self.index is None else np.asarray(counts[self.index])
 
     def squares(self, weight: FloatArray) -> FloatArray:
         """Weight in each bin: the entries are 0 and 1."""
@@ -190,22 +190,22 @@ class BinnedOperator:
 
 
 def as_operator(X: Any) -> Operator:
-    """An array, DataFrame of numbers, SciPy sparse matrix or BinnedDesign as an operator."""
+    """Return an array, DataFrame of numbers, SciPy sparse matrix or BinnedDesign as operator."""
     if isinstance(X, DenseOperator | SparseOperator | BinnedOperator):
         return X
     if hasattr(X, "n_bins"):  # a BinnedDesign; to import its class would import pandas
-        found: Operator = BinnedOperator(X)
+        operator: Operator = BinnedOperator(X)
     elif hasattr(X, "tocsc"):
-        found = _sparse(X)
+        operator = _sparse(X)
     else:
-        found = _dense(X)
-    if 0 in found.shape:
-        raise DataError(f"X has the shape {found.shape}; at least one row and one column.")
-    return found
+        operator = _dense(X)
+    if 0 in operator.shape:
+        raise DataError(f"X has the shape {operator.shape}; at least one row and one column.")
+    return operator
 
 
 def with_ones(X: Any) -> Operator:
-    """The design with a last column of ones, whose coefficient is a penalised intercept."""
+    """Return the design with a last column of ones, whose coefficient is the intercept."""
     operator = as_operator(X)
     n = operator.shape[0]
     if isinstance(operator, DenseOperator):
@@ -221,7 +221,7 @@ def with_ones(X: Any) -> Operator:
 
 
 def _sparse(X: Any) -> Operator:
-    """Columns in compressed form; written out where that is small and hardly larger."""
+    """Return compressed columns; an array if that is small and hardly larger."""
     from scipy.sparse import csc_array
 
     columns = csc_array(X).astype(np.float64)
@@ -234,7 +234,7 @@ def _sparse(X: Any) -> Operator:
 
 
 def _dense(X: Any) -> DenseOperator:
-    """An array of numbers of two dimensions."""
+    """Return an array of numbers of two dimensions."""
     try:
         values = np.asarray(unmasked(X), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -256,7 +256,7 @@ def _check_finite(values: FloatArray) -> None:
 def merge(
     X: Operator, y: FloatArray, weight: FloatArray
 ) -> tuple[Operator, FloatArray, FloatArray]:
-    """Rows of equal x and y once, where that takes a fifth of them; dense and binned only."""
+    """Merge rows of equal x and y if that saves a fifth of them; dense and binned only."""
     table: np.ndarray
     if isinstance(X, DenseOperator):
         table = X.X
@@ -265,11 +265,8 @@ def merge(
     else:
         return X, y, weight
     # a glance at the first rows spares most designs the sorting
-    glanced = (
-        len(y) <= POLICY.glance_rows
-        or _hash(table[: POLICY.glance_rows], y[: POLICY.glance_rows]) is not None
-    )
-    if (key := _hash(table, y) if glanced else None) is None:
+    few = POLICY.glance_rows
+    if (len(y) > few and _hash(table[:few], y[:few]) is None) or (key := _hash(table, y)) is None:
         return X, y, weight
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     if (y[first][inverse] != y).any() or not _equal(table, first[inverse]):
@@ -279,7 +276,7 @@ def merge(
 
 
 def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray | None:
-    """A 64-bit hash of each row with its answer; None where too many differ to be worth merging."""
+    """Return a 64-bit hash of each row with its answer; None if too many differ to be merged."""
     random = np.random.default_rng(0)
     columns = table.shape[1]
     factors = random.integers(1, 2**63, size=columns + 1, dtype=np.uint64) * 2 + 1
@@ -290,21 +287,21 @@ def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray | None:
         # doubles of small integers differ in their high bits alone, which a product would lose
         key += (bits ^ (bits >> np.uint64(32))) * factors[j]
         # after 1, 2, 4, ... columns, and all: most tables need few to tell their rows apart
-        if (j & (j + 1) == 0 or j == columns - 1) and len(
-            np.unique(key)
-        ) > POLICY.merged_share * len(y):
+        look = j & (j + 1) == 0 or j == columns - 1
+        if look and len(np.unique(key)) > POLICY.merged_share * len(y):
             return None
     return np.asarray(key)
 
 
 def _bits(column: FloatArray) -> np.ndarray:
-    """The bits of each number; -0.0 and 0.0 are one value."""
+    """Return the bits of each number; -0.0 and 0.0 are one value."""
     return np.asarray(np.ascontiguousarray(column + 0.0).view(np.uint64))
 
 
 def _equal(table: np.ndarray, source: np.ndarray) -> bool:
     """Whether every row equals its source row; in chunks, which bounds the memory."""
+    size = POLICY.chunk_rows
     return all(
-        np.array_equal(table[a : a + POLICY.chunk_rows], table[source[a : a + POLICY.chunk_rows]])
-        for a in range(0, len(table), POLICY.chunk_rows)
+        np.array_equal(table[a : a + size], table[source[a : a + size]])
+        for a in range(0, len(table), size)
     )

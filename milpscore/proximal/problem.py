@@ -26,7 +26,7 @@ def parts(n: int) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Primal:
-    """Coefficients and what their loss says, whatever the penalty."""
+    """Coefficients and their loss, under any penalty."""
 
     w: FloatArray  # (p,) or (p, K)
     eta: FloatArray  # X w, (n,) or (n, K)
@@ -49,17 +49,17 @@ class Smooth:
 
     @property
     def coefficient_shape(self) -> tuple[int, ...]:
-        """(p,), or (p, K)."""
+        """Return (p,), or (p, K)."""
         p = self.X.shape[1]
         return (p, self.n_classes) if self.n_classes else (p,)
 
     def value(self, eta: FloatArray, b: FloatArray | float = 0.0) -> float:
-        """Mean loss of the scores eta + b."""
+        """Return the mean loss of the scores eta + b."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._mean(self.loss.value, eta, b)
 
     def value_and_rows(self, eta: FloatArray, b: FloatArray, out: FloatArray) -> float:
-        """Mean loss of the scores eta + b; ``out`` gets weight_i loss'(z_i): one way through."""
+        """Return the mean loss of the scores eta + b and write weight_i loss'(z_i), in one pass."""
         value, weight = 0.0, self._row(eta)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in parts(len(eta)):
@@ -69,14 +69,14 @@ class Smooth:
         return value
 
     def slopes(self, z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """loss'(z_i), of the shape of z."""
+        """Return loss'(z_i), of the shape of z."""
         rows = np.empty_like(z) if out is None else out
         for k in parts(len(z)):
             rows[k] = self.loss.gradient(z[k], self.y[k], out=rows[k])
         return rows
 
     def slope(self, eta: FloatArray, b: float, out: FloatArray) -> tuple[float, float]:
-        """Weighted sums of loss'(eta_i + b), which go to ``out`` (n,), and of their sizes."""
+        """Write loss'(eta_i + b) to ``out``; return weighted sums of them and of their sizes."""
         total = size = 0.0
         for k in parts(len(eta)):
             u = np.add(eta[k], b, out=out[k])
@@ -86,30 +86,30 @@ class Smooth:
         return total, size
 
     def row_gradient(self, z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """weight_i loss'(z_i), of the shape of z."""
+        """Return weight_i loss'(z_i), of the shape of z."""
         rows = self.slopes(z, out)
         return np.multiply(rows, self._row(rows), out=rows)
 
     def row_hessian(self, z: FloatArray) -> FloatArray:
-        """weight_i loss''(z_i), of the shape of z."""
+        """Return weight_i loss''(z_i), of the shape of z."""
         rows, weight = np.empty_like(z), self._row(z)
         for k in parts(len(z)):
             np.multiply(self.loss.hessian(z[k], self.y[k]), weight[k], out=rows[k])
         return rows
 
     def curvature(self, eta: FloatArray, b: float) -> float:
-        """Sum of weight_i loss''(eta_i + b), without an array of its terms."""
+        """Return the sum of weight_i loss''(eta_i + b), without an array of its terms."""
         hessian = self.loss.hessian
         return sum(float(self.weight[k] @ hessian(eta[k] + b, self.y[k])) for k in parts(len(eta)))
 
     def bend(self, z: FloatArray, change: FloatArray) -> float:
-        """Second derivative of the mean loss along a change of the scores, or a bound on it."""
+        """Return the mean loss's second derivative along a change of the scores, or a bound."""
         if z.ndim == 2:  # the Hessian of a row is not diagonal
             return self.loss.curvature * float(self.weight @ (change * change).sum(axis=1))
         return float(self.row_hessian(z) @ (change * change))
 
     def dual(self, u: FloatArray) -> float:
-        """-sum_i weight_i conjugate(u_i)."""
+        """Return -sum_i weight_i conjugate(u_i)."""
         return -self._mean(self.loss.conjugate, u)
 
     @cached_property
@@ -140,7 +140,7 @@ class Smooth:
         return self.settled(w, eta, b)
 
     def settled(self, w: FloatArray, eta: FloatArray, start: FloatArray) -> Primal:
-        """The point ``w`` with the best intercept, for scores eta = X w."""
+        """Return the point ``w`` with the best intercept, for scores eta = X w."""
         if not self.intercept:
             b, u = np.zeros(w.shape[1:]), self.slopes(eta)
         elif eta.ndim == 2:
@@ -150,7 +150,7 @@ class Smooth:
         return Primal(w, eta, b, u, self.X.rmatvec(u * self._row(u)), self.value(eta, b))
 
     def take(self, rows: IntArray) -> Smooth:
-        """The same on some of the rows, their weights again adding to 1."""
+        """Return the problem of some of the rows, their weights again adding to 1."""
         weight = self.weight[rows]
         return replace(
             self, X=self.X.take(rows), y=self.y[rows], weight=weight / float(weight.sum())
@@ -162,18 +162,18 @@ class Smooth:
         z: FloatArray,
         b: FloatArray | float = 0.0,
     ) -> float:
-        """sum_i weight_i of(z_i + b, y_i)."""
+        """Return sum_i weight_i of(z_i + b, y_i)."""
         if len(z) <= POLICY.part_rows:
             return float(self.weight @ of(z + b, self.y))
         return sum(float(self.weight[k] @ of(z[k] + b, self.y[k])) for k in parts(len(z)))
 
     def _row(self, rows: FloatArray) -> FloatArray:
-        """The weights, shaped to multiply an array of rows."""
+        """Return the weights, shaped to multiply an array of rows."""
         return self.weight if rows.ndim == 1 else self.weight[:, None]
 
 
 def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:
-    """The b of least mean loss, and loss'(eta + b): Newton's method inside a shrinking bracket."""
+    """Return the b of least mean loss and loss'(eta + b), by Newton in a shrinking bracket."""
     lower, upper = -np.inf, np.inf
     reach, bend, before = 1.0, np.nan, 0.0
     u = np.empty_like(eta)
@@ -212,7 +212,7 @@ def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArr
 def _best_intercepts(
     smooth: Smooth, eta: FloatArray, b: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The K intercepts of the multinomial loss, their mean kept at 0, by damped Newton steps."""
+    """Return the K best intercepts of the multinomial loss, of mean 0, by damped Newton steps."""
     value, least = smooth.value(eta + b), np.inf
     for _ in range(POLICY.intercept_steps):
         rows = smooth.row_gradient(z := eta + b)
@@ -227,9 +227,8 @@ def _best_intercepts(
         least, length = min(size, least), 1.0
         while length > 1e-10:
             following = b + length * (move - move.mean())
-            if (reached := smooth.value(eta + following)) <= value + POLICY.intercept_fall * abs(
-                value
-            ):
+            reached = smooth.value(eta + following)
+            if reached <= value + POLICY.intercept_fall * abs(value):
                 break
             length *= 0.5
         else:
@@ -250,8 +249,8 @@ def prepare(
     answers, n_classes = _answers(y, n, chosen.task)
     weight = _weights(sample_weight, n)
     if not weight.all():
-        kept = np.flatnonzero(weight)
-        operator, answers, weight = operator.take(kept), answers[kept], weight[kept]
+        rows = np.flatnonzero(weight)
+        operator, answers, weight = operator.take(rows), answers[rows], weight[rows]
     if intercept:
         _refuse_one_class(answers, chosen.task, n_classes)
     operator, answers, weight = merge(operator, answers, weight)
@@ -261,13 +260,15 @@ def prepare(
 
 
 def _answers(y: Any, n: int, task: LossTask) -> tuple[FloatArray, int]:
-    """Answers as floats, and the number of classes of the multinomial loss."""
+    """Return answers as floats, and the number of classes of the multinomial loss."""
     try:
         values = np.array(unmasked(y), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"y holds no numbers ({error}); encode labels first.") from error
     if values.shape != (n,):
-        raise DataError(f"X has {n} rows but y has the shape {values.shape}: one number a row")
+        raise DataError(
+            f"X has {n} rows but y has the shape {values.shape}: one number per row is needed"
+        )
     if not np.isfinite(values).all():
         raise DataError("y holds missing or infinite values; drop these rows.")
     if task == "classification":
@@ -285,7 +286,7 @@ def _answers(y: Any, n: int, task: LossTask) -> tuple[FloatArray, int]:
 
 
 def _weights(sample_weight: Any, n: int) -> FloatArray:
-    """Row weights of shape (n,), all 1 where none are given."""
+    """Return row weights of shape (n,), all 1 by default."""
     if sample_weight is None:
         return np.ones(n)
     from milpscore.data.checking import row_weights
@@ -294,7 +295,7 @@ def _weights(sample_weight: Any, n: int) -> FloatArray:
 
 
 def _refuse_one_class(y: FloatArray, task: LossTask, n_classes: int) -> None:
-    """Where one class alone has weight, the best intercept is infinite."""
+    """Refuse data of one class, whose best intercept is infinite."""
     if task == "count" and not y.any():
         raise DataError("all counts are 0, so the best intercept is -infinity; fit other data.")
     if task == "classification" and (y == y[0]).all():
@@ -306,26 +307,23 @@ def _refuse_one_class(y: FloatArray, task: LossTask, n_classes: int) -> None:
         )
 
 
-_NEEDED = (
-    "name", "separable", "is_norm", "value", "prox", "conjugate", "dual_scale", "subdiff_distance",
-)  # fmt: skip
-"""What a fit reads of a penalty, see :class:`milpscore.core.statement.ProxPenalty`."""
-
-
 def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
-    """The penalty for coefficients of the problem's shape; tried once, so that lengths agree."""
-    # of the class first: a property may be dear
-    kind = type(penalty)
-    lacking = [name for name in _NEEDED if not (hasattr(kind, name) or hasattr(penalty, name))]
+    """Return the penalty for coefficients of the problem's shape, once its length is checked."""
+    kind, needed = type(penalty), (
+        "name", "separable", "is_norm", "value", "prox", "conjugate", "dual_scale",
+        "subdiff_distance",
+    )  # fmt: skip
+    # the class first: a property may be dear
+    lacking = [name for name in needed if not (hasattr(kind, name) or hasattr(penalty, name))]
     if lacking:
         raise OptionError(
             f"{penalty!r} is not a penalty with a prox and a gap (it lacks {', '.join(lacking)});"
             " use one of milpscore.penalties, say L1(lam), or derive from one."
         )
     apart = smooth.n_classes and not getattr(penalty, "shared", False)
-    made = PerClass(penalty) if apart else penalty
-    made.value(np.zeros(smooth.coefficient_shape))
-    return made
+    whole = PerClass(penalty) if apart else penalty
+    whole.value(np.zeros(smooth.coefficient_shape))
+    return whole
 
 
 class PerClass:
@@ -338,29 +336,29 @@ class PerClass:
         self.name, self.lam, self.separable = base.name, base.lam, base.separable
 
     def value(self, w: FloatArray | IntArray) -> float:
-        """Sum of the classes' penalties."""
+        """Return the sum of the classes' penalties."""
         return float(sum(self.base.value(column) for column in w.T))
 
     def prox(self, w: FloatArray, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The classes' proximal points, side by side."""
+        """Return the classes' proximal points, side by side."""
         columns = [self.base.prox(np.ascontiguousarray(column), step) for column in w.T]
         return np.stack(columns, axis=1, out=out)
 
     def conjugate(self, z: FloatArray) -> float:
-        """Sum of the classes' conjugates."""
+        """Return the sum of the classes' conjugates."""
         return float(sum(self.base.conjugate(column) for column in z.T))
 
     def dual_scale(self, z: FloatArray) -> float:
-        """The least of the classes' factors."""
+        """Return the least of the classes' factors."""
         return min(self.base.dual_scale(column) for column in z.T)
 
     def subdiff_distance(self, w: FloatArray, grad: FloatArray) -> FloatArray:
-        """The classes' distances, side by side."""
+        """Return the classes' distances, side by side."""
         pairs = zip(w.T, grad.T, strict=True)
         return np.stack([np.atleast_1d(self.base.subdiff_distance(a, g)) for a, g in pairs], axis=1)
 
     def lambda_max(self, grad0: FloatArray) -> float:
-        """The largest of the classes' values."""
+        """Return the largest of the classes' values."""
         return max(self.base.lambda_max(column) for column in grad0.T)
 
 
@@ -370,7 +368,7 @@ ENDLESS = Clock()
 
 @dataclass(frozen=True, eq=False)
 class DualityGap:
-    """A point with what duality proves about it under one penalty."""
+    """A point and its duality gap under one penalty."""
 
     at: Primal
     of: ProxPenalty
@@ -381,8 +379,8 @@ class DualityGap:
     @cached_property
     def distance(self) -> FloatArray:
         """Return the distance of -gradient to the subdifferential, per coefficient or in all."""
-        found = self.of.subdiff_distance(self.at.w, self.at.gradient)
-        return np.asarray(found, dtype=np.float64)
+        distance = self.of.subdiff_distance(self.at.w, self.at.gradient)
+        return np.asarray(distance, dtype=np.float64)
 
     @property
     def objective(self) -> float:
@@ -404,16 +402,14 @@ class DualityGap:
 def duality_gap(
     smooth: Smooth, penalty: ProxPenalty, at: Primal, best_dual: float = -np.inf
 ) -> DualityGap:
-    """Bound the optimum from below by Fenchel duality; a better bound known already is kept.
-
-    With u_i = loss'(z_i) and g = X'(weight u), for every t in [0, 1]
-
-        min over w, b of the objective >= -sum_i weight_i loss*(t u_i) - penalty*(-t g),
-
-    because the weighted sum of u is zero (the intercept is free and at its best). t is 1, or the
-    largest factor that keeps -t g in the domain of the penalty's conjugate; every loss's conjugate
-    is finite at 0 and has a convex domain, so t u stays in that.
-    """
+    """Bound the optimum from below by Fenchel duality, at least by the best bound known."""
+    # With u_i = loss'(z_i) and g = X'(weight u), for every t in [0, 1]
+    #
+    #     min over w, b of the objective >= -sum_i weight_i loss*(t u_i) - penalty*(-t g),
+    #
+    # because the weighted sum of u is zero (the intercept is free and at its best). t is 1, or the
+    # largest factor that keeps -t g in the domain of the penalty's conjugate; every loss's
+    # conjugate is finite at 0 and has a convex domain, so t u stays in that.
     scale = float(penalty.dual_scale(-at.gradient))
     conjugate = float(penalty.conjugate(-scale * at.gradient))
     finite = conjugate < np.inf
@@ -482,7 +478,6 @@ class ProximalResult:
     step: float = 0.0
 
     def __repr__(self) -> str:
-        """The figures; coefficients and trace stay out."""
         used, size = np.count_nonzero(self.coefficients), self.coefficients.size
         return (
             f"<ProximalResult {self.algorithm}: objective {self.objective:.6g}, gap "
@@ -495,7 +490,7 @@ class ProximalResult:
         return self.termination in {Termination.GAP_REACHED, Termination.CONVERGED}
 
     def summary(self) -> str:
-        """One line: objective, gap, iterations, why it stopped."""
+        """Return one line: objective, gap, iterations, why it stopped."""
         return (
             f"objective {self.objective:.6g} (loss {self.loss:.6g}, penalty {self.penalty:.6g}),"
             f" gap {self.gap:.1e}, {self.iterations} iterations of {self.algorithm} in"
@@ -520,7 +515,7 @@ class Run:
     point: DualityGap | None = None
 
     def look(self, iteration: int, at: Primal) -> DualityGap:
-        """Bound the gap at a point and note it; ``stop`` says whether the point is good enough."""
+        """Bound the gap at a point, note it, and set ``stop`` if the run is over."""
         best = -np.inf if self.point is None else self.point.dual
         point = self.point = duality_gap(self.smooth, self.penalty, at, best)
         self.iterations = iteration
@@ -547,18 +542,18 @@ class Run:
         return max(float(np.abs(self.smooth.null.gradient).max(initial=0.0)), GAP_FLOOR)
 
     def followed(self, last: Run) -> Run:
-        """The run that this one and another, which went on from its point, make together."""
+        """Append a run that went on from this one's point; return both as one."""
         since = self.watch.seconds - last.watch.seconds
         self.trace += [
-            replace(each, iteration=self.iterations + each.iteration, seconds=since + each.seconds)
-            for each in last.trace[1:]  # the first is this one's last
+            replace(at, iteration=self.iterations + at.iteration, seconds=since + at.seconds)
+            for at in last.trace[1:]  # the first is this one's last
         ]
         self.iterations += last.iterations
         self.step, self.stop, self.point = last.step, last.stop, last.point
         return self
 
     def result(self) -> ProximalResult:
-        """The answer at the last point looked at, in the user's shapes."""
+        """Return the answer at the last point looked at, in the user's shapes."""
         assert self.point is not None
         at = self.point.at
         return ProximalResult(

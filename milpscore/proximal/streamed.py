@@ -12,76 +12,36 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination, relative_gap
 from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.proximal._path import ProximalPath, descended, lams_of, path_of
 from milpscore.proximal.coordinate import Quadratic
-from milpscore.proximal.engine import (
-    FitOptions,
-    Maker,
-    Progress,
-    as_maker,
-    part_of,
-)
+from milpscore.proximal.engine import FitOptions, Maker, Progress, as_maker, part_of
 from milpscore.proximal.newton import model_minimiser
 from milpscore.proximal.operators import DenseOperator
 from milpscore.proximal.policy import POLICY
 from milpscore.proximal.problem import ProximalPoint, ProximalResult, Smooth, prepare, shaped
 
-
-class RowPart(Protocol):
-    """Some rows."""
-
-    @property
-    def y(self) -> IntArray:
-        """Their classes, -1 or +1."""
-
-    @property
-    def weight(self) -> FloatArray:
-        """Their weights."""
-
-    def matvec(self, w: FloatArray) -> FloatArray:
-        """X w."""
-
-    def rmatvec(self, r: FloatArray) -> FloatArray:
-        """X' r."""
-
-
-class Rows(Protocol):
-    """Rows read from the beginning, any number of times; see :mod:`milpscore.data.row_store`."""
-
-    @property
-    def n_rows(self) -> int:
-        """All rows."""
-
-    @property
-    def summary(self) -> Any:
-        """The design of the means of both classes."""
-
-    def chunks(self) -> Iterator[RowPart]:
-        """The rows, some at a time."""
-
-    def sample(self, rows: int, random_state: int) -> tuple[FloatArray, IntArray, FloatArray]:
-        """X, y and weights of some rows drawn by chance."""
+if TYPE_CHECKING:
+    from milpscore.data.row_store import Chunk, StoredRows
 
 
 @dataclass(eq=False)
 class _StreamedModel:
-    """One lam's model: where it is, what all rows say there, and the sample's curvature."""
+    """One lam's model, its best point and what all rows say there."""
 
-    lam: float
     penalty: ProxPenalty
     w: FloatArray
     b: float
-    curve: Quadratic
-    best: float = np.inf
-    bent: tuple[FloatArray, float] = (np.empty(0), 0.0)  # w and b of the best
+    curve: Quadratic  # the sample's curvature
+    best: float = np.inf  # objective
+    point: tuple[FloatArray, float] = (np.empty(0), 0.0)  # w and b of the best
     gradient: FloatArray = field(default_factory=lambda: np.empty(0))
     pull: float = 0.0  # derivative in b
     loss: float = np.inf
@@ -91,12 +51,12 @@ class _StreamedModel:
 
     @property
     def gap(self) -> float:
-        """Relative, of the best point."""
+        """The relative gap of the best point."""
         return max(relative_gap(self.best, self.dual), 0.0)
 
 
 def path_out_of_core(
-    rows: Rows,
+    rows: StoredRows,
     *,
     loss: str | SmoothLoss = "logistic",
     penalty: ProxPenalty | Maker,
@@ -137,16 +97,18 @@ def path_out_of_core(
     some = prepare(X, y, loss, sample_weight=weight)
     if some.loss.task != "classification":
         raise OptionError(f"the loss {some.loss.name!r} is not one of two classes")
-    # at w = 0 rows differ by their class alone: the means of both say what all rows say
+    # 1) Weights of the path: at w = 0 rows differ by their class alone, so that the means of both
+    # say what all rows say. Starts from the sample.
     null = prepare(summary.X, summary.y, loss, sample_weight=summary.weight)
-    found = lams_of(null, maker, lams, n_lams, ratio)
-    starts = descended(some, maker, found, FitOptions(max(tol, POLICY.sample_gap)))
+    weights = lams_of(null, maker, lams, n_lams, ratio)
+    starts = descended(some, maker, weights, FitOptions(max(tol, POLICY.sample_gap)))
     mass = float(summary.weight.sum())
     models = []
-    for lam, start in zip(found.tolist(), starts, strict=True):
+    for lam, start in zip(weights.tolist(), starts, strict=True):
         w, b = np.asarray(start.coefficients), float(start.intercept)
-        made = shaped(maker(lam), some)
-        models.append(_StreamedModel(lam, made, w, b, _curve(some, w, b)))
+        models.append(_StreamedModel(shaped(maker(lam), some), w, b, _curve(some, w, b)))
+    # 2) One pass for objectives and gradients, a step of each model, a look at the gaps of those
+    # that can hardly improve.
     pending, total = list(models), len(models)
     for _ in range(POLICY.most_passes):
         _look(rows, some, pending, mass)
@@ -163,19 +125,19 @@ def path_out_of_core(
         _bound(rows, some, left, mass, began)
     seconds = time.perf_counter() - began
     results = [_result(model, options.tol, seconds / total) for model in models]
-    return path_of(found, results, maker)
+    return path_of(weights, results, maker)
 
 
 def _curve(some: Smooth, w: FloatArray, b: float, times: float = 1.0) -> Quadratic:
-    """The sample's curvature at a point."""
+    """Return the sample's curvature at a point."""
     X = some.X
     assert isinstance(X, DenseOperator)
     rows = some.row_hessian(X.matvec(w) + b)
     return Quadratic(X, times * np.maximum(rows, 1e-9 * some.weight), intercept=True, whole=True)
 
 
-def _look(rows: Rows, some: Smooth, models: Sequence[_StreamedModel], mass: float) -> None:
-    """Objective and gradient of all rows at each model's point; the better of it and the best."""
+def _look(rows: StoredRows, some: Smooth, models: Sequence[_StreamedModel], mass: float) -> None:
+    """Compute objective and gradient of all rows at each model's point; keep it if it is better."""
     value, pull = np.zeros(len(models)), np.zeros(len(models))
     slopes = np.zeros((len(models), len(models[0].w)))
     for part in rows.chunks():
@@ -190,16 +152,18 @@ def _look(rows: Rows, some: Smooth, models: Sequence[_StreamedModel], mass: floa
         cost = value[k] + float(model.penalty.value(model.w))
         model.steps += 1
         if cost <= model.best:
-            model.best, model.loss, model.bent = cost, float(value[k]), (model.w, model.b)
+            model.best, model.loss, model.point = cost, float(value[k]), (model.w, model.b)
             model.gradient, model.pull = slopes[k], float(pull[k])
         else:  # the step was too long for the curvature of all rows
-            times = POLICY.curvier * float(model.curve.mass) / float(_curve(some, *model.bent).mass)
-            model.curve = _curve(some, *model.bent, times)
+            times = (
+                POLICY.curvier * float(model.curve.mass) / float(_curve(some, *model.point).mass)
+            )
+            model.curve = _curve(some, *model.point, times)
 
 
 def _stepped(model: _StreamedModel, some: Smooth, tol: float) -> bool:
-    """Move to the minimiser around the best point; whether that saves next to nothing."""
-    w, b = model.bent
+    """Move to the minimiser around the best point; return whether that saves next to nothing."""
+    w, b = model.point
     ramps, pull = part_of(model.penalty, some), np.array([model.pull])
     if ramps is not None:
         new = model.curve.descend(pull, model.gradient, w, ramps, 1e-3 * tol * model.best)
@@ -217,23 +181,21 @@ def _stepped(model: _StreamedModel, some: Smooth, tol: float) -> bool:
 
 
 def _bound(
-    rows: Rows, some: Smooth, models: Sequence[_StreamedModel], mass: float, began: float
+    rows: StoredRows, some: Smooth, models: Sequence[_StreamedModel], mass: float, began: float
 ) -> None:
-    """What duality proves of each model's best point, over all rows.
-
-    The derivatives of one class are shrunk until those of both add up to zero, as they do where the
-    intercept is at its best; then all, into the domain of the penalty's conjugate. Two passes: the
-    factors come of sums over all rows.
-    """
+    """Bound each model's gap at its best point by duality over all rows."""
+    # The derivatives of one class are shrunk until those of both add up to zero, as they do where
+    # the intercept is at its best; then all, into the domain of the penalty's conjugate. Two
+    # passes: the factors come of sums over all rows.
     count, p = len(models), len(models[0].w)
     slopes, pulls = np.zeros((count, 2, p)), np.zeros((count, 2))
     for part, side, weight in _parts(rows, mass):
         for k, model in enumerate(models):
-            u = weight * some.loss.gradient(part.matvec(model.bent[0]) + model.bent[1], side[2])
+            u = weight * some.loss.gradient(part.matvec(model.point[0]) + model.point[1], side[2])
             for c in (0, 1):
-                own = np.where(side[c], u, 0.0)
-                slopes[k, c] += part.rmatvec(own)
-                pulls[k, c] += float(own.sum())
+                of_class = np.where(side[c], u, 0.0)
+                slopes[k, c] += part.rmatvec(of_class)
+                pulls[k, c] += float(of_class.sum())
     factors, conjugate = np.zeros((count, 2)), np.zeros(count)
     for k, model in enumerate(models):
         down, up = -pulls[k, 1], pulls[k, 0]  # of rows that pull b down, and up
@@ -246,7 +208,7 @@ def _bound(
     value = np.zeros(count)
     for part, side, weight in _parts(rows, mass):
         for k, model in enumerate(models):
-            u = some.loss.gradient(part.matvec(model.bent[0]) + model.bent[1], side[2])
+            u = some.loss.gradient(part.matvec(model.point[0]) + model.point[1], side[2])
             u = u * np.where(side[1], factors[k, 1], factors[k, 0])
             value[k] -= float(weight @ some.loss.conjugate(u, side[2]))
     for k, model in enumerate(models):
@@ -256,16 +218,18 @@ def _bound(
         model.trace.append(ProximalPoint(model.steps, seconds, model.best, model.gap))
 
 
-def _parts(rows: Rows, mass: float) -> Iterator[tuple[RowPart, tuple[Any, Any, FloatArray], Any]]:
-    """The rows with which are negative, which positive, their classes as floats, and weights."""
+def _parts(
+    rows: StoredRows, mass: float
+) -> Iterator[tuple[Chunk, tuple[Any, Any, FloatArray], Any]]:
+    """Yield rows with which are negative, which positive, their classes as floats, and weights."""
     for part in rows.chunks():
         positive = part.y > 0
         yield part, (~positive, positive, part.y.astype(np.float64)), part.weight / mass
 
 
 def _result(model: _StreamedModel, tol: float, seconds: float) -> ProximalResult:
-    """The model's best point, with its gap over all rows."""
-    w, b = model.bent
+    """Return the model's best point, with its gap over all rows."""
+    w, b = model.point
     distance = model.penalty.subdiff_distance(w, model.gradient)
     done = model.gap <= tol
     return ProximalResult(
