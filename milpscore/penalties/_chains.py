@@ -21,11 +21,6 @@ from milpscore.penalties import checks
 from milpscore.penalties.checks import Vector, prox_arguments
 from milpscore.penalties.ramps import ROUNDING, Term, per_feature, shrink
 
-_LOOSE = 1e-9
-# widths beyond this many times the data would swamp them in rounding: there, a bound on the dual
-# variable is worth its extra pass
-_WIDE = 1e4
-
 
 class _Chains(Term, ABC):
     """lam * sum_k jumps_k |v_{k+1} - v_k| of v, the coefficients in the order of the chains."""
@@ -34,18 +29,18 @@ class _Chains(Term, ABC):
 
     @abstractmethod
     def _line(self, w: Vector) -> FloatArray:
-        """The coefficients chain by chain, shape (p,)."""
+        """Return the coefficients chain by chain, shape (p,)."""
 
     @abstractmethod
     def _jumps(self, p: int) -> FloatArray:
-        """Weights of the jumps between neighbours, shape (p - 1,): 0 between two chains."""
+        """Return the weights of jumps between neighbours, (p - 1,): 0 between two chains."""
 
     def _centred(self, v: FloatArray) -> FloatArray:
-        """What of v the penalty's constraint on sums, if any, leaves."""
+        """Return v projected on the penalty's constraint on sums, if it has one."""
         return v
 
     def conjugate(self, z: Vector) -> float:
-        """0 where each centred chain has |cumsum(z)_k| <= lam weights_k, else infinite."""
+        """Return 0 if each centred chain has |cumsum(z)_k| <= lam weights_k, else infinity."""
         v = self._centred(self._line(z))
         widths, size = self.lam * self._jumps(len(v)), float(np.abs(z).sum())
         limits = np.append(widths, 0.0)
@@ -54,24 +49,22 @@ class _Chains(Term, ABC):
         return 0.0 if inside else np.inf
 
     def chains(self, p: int) -> tuple[IntArray, FloatArray, list[list[int]]]:
-        """Columns in their order, weights of the jumps between, and columns that sum to 0."""
+        """Return the columns in order, weights of the jumps between, and columns that sum to 0."""
         order = self._line(np.arange(p)).astype(np.int64)
         return order, self._jumps(p), self._summed()
 
     def _summed(self) -> list[list[int]]:
-        """The sets of columns whose sum must be 0."""
+        """Return the sets of columns whose sum must be 0."""
         return []
 
     def dual_scale(self, z: Vector) -> float:
-        """The largest t in [0, 1] with conjugate(t z) finite; 0 where a sum must vanish."""
+        """Return the largest t in [0, 1] with conjugate(t z) finite; 0 if a sum must vanish."""
         return shrink(1.0, self._gauge(z, self.lam))
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
-        """Euclidean distance of -grad to the subdifferential at w; infinite where w is outside.
-
-        It is the norm of a prox at -grad, that of the directional derivative at w: jumps give a
-        linear part, and total variation remains where neighbours are equal.
-        """
+        """Return the distance of -grad to the subdifferential at w; infinite if w is outside."""
+        # the norm of a prox at -grad, that of the directional derivative at w: jumps give a linear
+        # part, and total variation remains where neighbours are equal
         if not np.isfinite(self.value(w)):
             return np.inf
         v, push = self._line(w), -self._line(grad)
@@ -85,15 +78,15 @@ class _Chains(Term, ABC):
         return float(np.linalg.norm(self._centred(residual)))
 
     def lambda_max(self, grad0: Vector) -> float:
-        """max_k |cumsum(centred grad0)_k| / weights_k; infinite where a sum must vanish."""
+        """Return max_k |cumsum(centred grad0)_k| / weights_k; infinite if a sum must vanish."""
         return self._gauge(grad0, 1.0)
 
     @abstractmethod
     def value(self, w: Vector) -> float:
-        """lam * Omega(w) of a vector of shape (p,)."""
+        """Return lam * Omega(w) of a vector of shape (p,)."""
 
     def _gauge(self, z: Vector, lam: float) -> float:
-        """The least t with |cumsum(z)_k| <= t lam weights_k everywhere, the last width being 0."""
+        """Return the least t with |cumsum(z)_k| <= t lam weights_k everywhere, the last width 0."""
         v = self._centred(self._line(z))
         widths = lam * self._jumps(len(v))
         sums = _lengths(np.cumsum(v, axis=0))
@@ -105,13 +98,13 @@ class _Chains(Term, ABC):
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
-    """Sizes of the entries, or of the rows of a matrix."""
+    """Return the sizes of the entries, or of the rows of a matrix."""
     return np.abs(rows) if rows.ndim == 1 else np.linalg.norm(rows, axis=1)
 
 
 def _nothing(size: float, widths: FloatArray) -> float:
-    """What a sum that must vanish may come to: little beside z, or beside the widths."""
-    return _LOOSE * size + ROUNDING * float(widths.max(initial=0.0))
+    """Return what a sum that must vanish may come to: little beside z, or beside the widths."""
+    return 1e-9 * size + ROUNDING * float(widths.max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +139,12 @@ class WeightedTV(_Chains):
             self._store("weights", checks.vector("weights", self.weights))
 
     def value(self, w: Vector) -> float:
-        """lam times the weighted total variation of a vector of shape (p,)."""
+        """Return lam times the weighted total variation of a vector of shape (p,)."""
         v = self._line(w)
         return float(self.lam * self._jumps(len(v)) @ np.abs(np.diff(v)))
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The prox of step * penalty at a vector, in O(p); ``out`` may be ``w``."""
+        """Return the prox of step * penalty at a vector, in O(p); ``out`` may be ``w``."""
         y, target = prox_arguments(w, step, out)
         self._line(y)
         weights = np.ones(1) if self.weights is None else self.weights
@@ -211,17 +204,15 @@ class Binarsity(_Chains):
             weights = checks.vector("weights", self.weights)
             if len(weights) != columns:
                 raise OptionError(
-                    f"weights has {len(weights)} entries for {columns} columns: give one a "
-                    "column (that of a block's first is not used)"
+                    f"weights has {len(weights)} entries for {columns} columns: one per column is "
+                    "needed (that of a block's first is not used)"
                 )
             self._store("weights", weights)
 
     def value(self, w: Vector) -> float:
-        """lam * Omega(w); infinite where a block does not sum to zero.
-
-        Sums within 1e-9 of the largest block's size (or of 1, coefficients being log odds) pass:
-        centring a block leaves the rounding of its mean.
-        """
+        """Return lam * Omega(w); infinite if a block does not sum to zero."""
+        # sums within 1e-9 of the largest block's size (or of 1, coefficients being log odds) pass:
+        # centring a block leaves the rounding of its mean
         v = self._line(w)
         sums, sizes = np.add.reduceat(v, self._starts), np.add.reduceat(np.abs(v), self._starts)
         if np.any(np.abs(sums) > 1e-9 * max(1.0, float(sizes.max()))):
@@ -229,7 +220,7 @@ class Binarsity(_Chains):
         return self.lam * float(self._jump_weights @ _lengths(np.diff(v, axis=0)))
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The prox of step * penalty: all blocks as one chain with free ends, then centred."""
+        """Return the prox of step * penalty: all blocks as one chain with free ends, centred."""
         y, target = prox_arguments(w, step, out)
         v = self._line(y)
         smooth = _tv_prox(v, self._jump_weights, v, step * self.lam)
@@ -257,9 +248,10 @@ class Binarsity(_Chains):
     @cached_property
     def _jump_weights(self) -> FloatArray:
         """Weights between neighbours of the one long chain, 0 between blocks."""
-        given = np.ones(len(self._order)) if self.weights is None else self.weights[self._order]
-        given[self._starts] = 0.0
-        return np.asarray(given[1:])
+        order = self._order
+        weights = np.ones(len(order)) if self.weights is None else self.weights[order]
+        weights[self._starts] = 0.0
+        return np.asarray(weights[1:])
 
     def _line(self, w: Vector) -> FloatArray:
         checks.length(w[:, 0] if self.shared and np.ndim(w) == 2 else w, len(self._order), "blocks")
@@ -269,7 +261,7 @@ class Binarsity(_Chains):
         return self._jump_weights
 
     def _centred(self, v: FloatArray) -> FloatArray:
-        """Each block less its mean; a block of equal entries becomes exactly zero."""
+        """Return each block less its mean; a block of equal entries becomes exactly zero."""
         means = np.add.reduceat(v, self._starts) / per_feature(self._sizes.astype(np.float64), v)
         lowest = np.minimum.reduceat(v, self._starts)
         level = np.maximum.reduceat(v, self._starts) == lowest
@@ -300,7 +292,7 @@ def data_driven_weights(
     Raises
     ------
     OptionError
-        Where counts and blocks do not match, or a block has no rows.
+        Counts and blocks do not match, or a block has no rows.
 
     References
     ----------
@@ -324,12 +316,10 @@ def data_driven_weights(
 
 
 def _tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1.0) -> FloatArray:
-    """argmin over x of ||y - x||^2 / 2 + scale * sum_k width_k |x_{k+1} - x_k|, into ``out``.
-
-    y, out (n,), may be one; width (n - 1,), or (1,) for one width everywhere: a zero parts the
-    vector into independent chains, infinity joins two entries. The rows of a matrix (n, K) jump
-    together.
-    """
+    """Write argmin over x of ||y - x||^2 / 2 + scale * sum_k width_k |x_{k+1} - x_k| to ``out``."""
+    # y, out (n,), may be one; width (n - 1,), or (1,) for one width everywhere: a zero parts the
+    # vector into independent chains, infinity joins two entries; the rows of a matrix (n, K) jump
+    # together
     if y.ndim == 2:
         from milpscore.penalties.shared import shared_variation
 
@@ -338,7 +328,7 @@ def _tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1
     from milpscore.penalties import kernels
 
     largest = max(float(y.max(initial=0.0)), -float(y.min(initial=0.0)))
-    width, scale = _held(y, width, scale, largest)
+    width, scale = _binding(y, width, scale, largest)
     near = ROUNDING * (largest + scale * float(width.max(initial=0.0)))
     # one memory layout, so that one compiled form serves
     apart = out.flags.c_contiguous and not np.may_share_memory(y, out)
@@ -350,17 +340,17 @@ def _tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1
     return out
 
 
-def _held(
+def _binding(
     y: FloatArray, width: FloatArray, scale: float, largest: float
 ) -> tuple[FloatArray, float]:
-    """The widths held to a value beyond which none of them binds.
-
-    The dual variable, cumsum(y - x), never leaves the range of cumsum(y - mean(y)): where the
-    string touches one side of the tube it is bent, so it lies beyond the chord between its last
-    and next touches of the other side.
-    """
-    if scale * float(width.max(initial=0.0)) <= _WIDE * max(largest, 1e-300):
+    """Return the widths, none far beyond the value from which it does not bind, and the scale."""
+    # 1e4 times the data is not yet swamped in rounding; beyond, a bound on the dual variable is
+    # worth its extra pass
+    if scale * float(width.max(initial=0.0)) <= 1e4 * max(largest, 1e-300):
         return width, scale
+    # The dual variable, cumsum(y - x), never leaves the range of cumsum(y - mean(y)): where the
+    # string touches one side of the tube it is bent, so it lies beyond the chord between its last
+    # and next touches of the other side.
     path = np.cumsum(y - y.mean())
     reach = max(float(path.max()), 0.0) - min(float(path.min()), 0.0)
     return np.minimum(scale * width, reach + 1e-300), 1.0

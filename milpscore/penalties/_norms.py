@@ -17,9 +17,6 @@ from milpscore.penalties import checks
 from milpscore.penalties.checks import Vector, prox_arguments
 from milpscore.penalties.ramps import EPS, ROUNDING, Term, per_feature, shrink
 
-# Newton from below takes at most seven steps; the bound only guards the loop
-_NEWTON_STEPS = 60
-
 
 class Norm(Term, ABC):
     """Base of the penalties lam * Omega with Omega a norm, from its dual norm."""
@@ -29,18 +26,18 @@ class Norm(Term, ABC):
 
     @abstractmethod
     def dual_norm(self, z: Vector) -> float:
-        """The dual norm of Omega (without lam) at z."""
+        """Return the dual norm of Omega (without lam) at z."""
 
     def conjugate(self, z: Vector) -> float:
-        """0 where the dual norm of z is at most lam (to 1e-12 relative), else infinite."""
+        """Return 0 if the dual norm of z is at most lam (to 1e-12 relative), else infinity."""
         return 0.0 if self.dual_norm(z) <= self.lam * (1 + ROUNDING) else np.inf
 
     def dual_scale(self, z: Vector) -> float:
-        """The largest t in [0, 1] with conjugate(t z) finite: min(1, lam / dual_norm(z))."""
+        """Return the largest t in [0, 1] with conjugate(t z) finite: min(1, lam / dual_norm(z))."""
         return shrink(self.lam, self.dual_norm(z))
 
     def lambda_max(self, grad0: Vector) -> float:
-        """The least lam for which w = 0 is optimal where the loss has gradient ``grad0`` there."""
+        """Return the least lam for which w = 0 is optimal, the loss having gradient grad0 there."""
         return self.dual_norm(grad0)
 
 
@@ -76,19 +73,16 @@ class OWL(Norm):
 
     @classmethod
     def sup_norm(cls, lam: float, n_features: int) -> OWL:
-        """lam * max_j |w_j|."""
+        """Return lam * max_j |w_j|."""
         return cls(lam, weights=np.eye(1, n_features)[0])
 
     def value(self, w: Vector) -> float:
-        """lam * Omega(w) of a vector of shape (p,)."""
+        """Return lam * Omega(w) of a vector of shape (p,)."""
         checks.length(w, len(self.weights), "OWL's weights")
         return self.lam * float(self.weights @ np.sort(np.abs(w))[::-1])
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The prox of step * penalty: isotonic regression (pool adjacent violators) of sorted |w|.
-
-        Pooled coefficients get one and the same absolute value.
-        """
+        """Return the prox of step * penalty: isotonic regression of sorted |w|."""
         checks.length(w, len(self.weights), "OWL's weights")
         y, target = prox_arguments(w, step, out)
         size = np.abs(y)
@@ -100,21 +94,19 @@ class OWL(Norm):
         return target
 
     def dual_norm(self, z: Vector) -> float:
-        """max_k (sum of the k largest |z|) / (sum of the first k weights)."""
+        """Return max_k (sum of the k largest |z|) / (sum of the first k weights)."""
         checks.length(z, len(self.weights), "OWL's weights")
         top = np.cumsum(np.sort(np.abs(z))[::-1])
         return float((top / np.cumsum(self.weights)).max())
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
-        """Euclidean distance of -grad to the subdifferential at w."""
+        """Return the Euclidean distance of -grad to the subdifferential at w."""
         return float(np.linalg.norm(self.distance(w, grad)))
 
     def distance(self, w: Vector, grad: Vector) -> FloatArray:
-        """The same by coefficient, from the nearest point of the subdifferential.
-
-        It is the prox, at -grad, of the directional derivative at w, which falls apart into one
-        sorted form for every group of equal |w_j|.
-        """
+        """Return the distance by coefficient, from the nearest point of the subdifferential."""
+        # the prox, at -grad, of the directional derivative at w, which falls apart into one sorted
+        # form for every group of equal |w_j|
         checks.length(w, len(self.weights), "OWL's weights")
         order, _, pull = self.pulls(w, grad)
         distance = np.empty(len(order))
@@ -122,11 +114,9 @@ class OWL(Norm):
         return distance
 
     def pulls(self, w: Vector, grad: Vector) -> tuple[IntArray, FloatArray, FloatArray]:
-        """The coefficients by falling |w_j|, these, and how fast each |w_j| would begin to grow.
-
-        Along minus the subgradient of least norm of a loss with gradient ``grad`` and the penalty:
-        neighbours of one size that are pulled alike stay together.
-        """
+        """Return the order of falling |w_j|, these, and how fast each |w_j| would begin to grow."""
+        # along minus the subgradient of least norm of a loss with gradient ``grad`` and the
+        # penalty: neighbours of one size that are pulled alike stay together
         from milpscore.penalties.kernels import pooled
 
         size = np.abs(w)
@@ -137,12 +127,12 @@ class OWL(Norm):
         return order, sizes, np.where(sizes > 0, pull, np.maximum(pull, 0.0))
 
     def some(self, index: IntArray) -> OWL:
-        """The penalty of some of the coefficients where all others are zero."""
+        """Return the penalty of some of the coefficients while all others are zero."""
         return OWL(self.lam, weights=self.weights[: len(index)])
 
 
 def _pool(values: FloatArray) -> FloatArray:
-    """The non-increasing vector nearest to ``values``."""
+    """Return the non-increasing vector nearest to ``values``."""
     if len(values) == 1:
         return values
     from scipy.optimize import isotonic_regression
@@ -187,26 +177,24 @@ class GroupL1(Norm):
             self._store("weights", weights)
 
     def value(self, w: Vector) -> float:
-        """lam * Omega(w) of a vector of shape (p,)."""
+        """Return lam * Omega(w) of a vector of shape (p,)."""
         return self.lam * float(self.block_weights @ self._lengths(w))
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """(1 - step lam weights_B / ||w_B||)_+ w_B, block by block."""
+        """Return (1 - step lam weights_B / ||w_B||)_+ w_B, block by block."""
         y, target = prox_arguments(w, step, out)
         lengths = self._lengths(y)
-        kept = np.maximum(lengths - step * self.lam * self.block_weights, 0.0)
-        target[...] = y * self._spread(_ratio(kept, lengths))
+        shrunk = np.maximum(lengths - step * self.lam * self.block_weights, 0.0)
+        target[...] = y * self._spread(_ratio(shrunk, lengths))
         return target
 
     def dual_norm(self, z: Vector) -> float:
-        """max over blocks of ||z_B||_2 / weights_B."""
+        """Return max over blocks of ||z_B||_2 / weights_B."""
         return float((self._lengths(z) / self.block_weights).max())
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
-        """Euclidean distance of -grad to the subdifferential at w.
-
-        That of a zero block is a ball of radius lam weights_B, that of any other a point.
-        """
+        """Return the Euclidean distance of -grad to the subdifferential at w."""
+        # that of a zero block is a ball of radius lam weights_B, that of any other a point
         lengths, pushes = self._lengths(w), self._lengths(grad)
         limits = self.lam * self.block_weights
         beyond = np.maximum(pushes - limits, 0.0)
@@ -228,7 +216,7 @@ class GroupL1(Norm):
         return np.sqrt(sizes) if self.weights is None else self.weights
 
     def _lengths(self, w: Vector) -> FloatArray:
-        """||w_B||_2 of every block."""
+        """Return ||w_B||_2 of every block."""
         checks.length(w, len(self._member), "blocks")
         values = np.asarray(w, dtype=np.float64)
         # divided by the largest entry first: squares of tiny ones would vanish
@@ -238,13 +226,13 @@ class GroupL1(Norm):
         squares = np.bincount(self._member, weights=part * part, minlength=len(top))
         return np.asarray(top * np.sqrt(squares))
 
-    def _spread(self, each: FloatArray) -> FloatArray:
-        """A number for every block as one for every column."""
-        return np.asarray(each[self._member])
+    def _spread(self, values: FloatArray) -> FloatArray:
+        """Return one number per block as one per column."""
+        return np.asarray(values[self._member])
 
 
 def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """above / below, 0 where below is 0."""
+    """Return above / below, 0 where below is 0."""
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
 
 
@@ -281,12 +269,12 @@ class EYE(Norm):
         self._store("expert", checks.vector("expert", self.expert, most=1.0))
 
     def value(self, w: Vector) -> float:
-        """lam * Omega(w) of a vector of shape (p,), eq. 2."""
+        """Return lam * Omega(w) of a vector of shape (p,), eq. 2."""
         a, z = self._parts(w)
         return self.lam * (a + z)
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The prox of step * penalty: monotone Newton for r in {0, 1}, else one root in Z."""
+        """Return the prox of step * penalty: monotone Newton for r in {0, 1}, else a root in Z."""
         checks.length(w, len(self.expert), "expert")
         y, target = prox_arguments(w, step, out)
         mu = step * self.lam
@@ -299,16 +287,14 @@ class EYE(Norm):
         return target
 
     def dual_norm(self, z: Vector) -> float:
-        """The dual norm of Omega: the least mu for which the prox of mu Omega at z is 0."""
+        """Return the dual norm of Omega: the least mu with a prox of mu Omega at z that is 0."""
         checks.length(z, len(self.expert), "expert")
         return _eye_dual_norm(np.asarray(z, dtype=np.float64), self.expert)
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
-        """Euclidean distance of -grad to the subdifferential at w.
-
-        At w = 0 that is lam times the dual ball, and the distance is the norm of a prox. Elsewhere
-        only coefficients at 0 leave a choice, each one its own interval.
-        """
+        """Return the Euclidean distance of -grad to the subdifferential at w."""
+        # At w = 0 that is lam times the dual ball, and the distance is the norm of a prox.
+        # Elsewhere only coefficients at 0 leave a choice, each an interval.
         a, z = self._parts(w)
         if z == 0:
             return float(np.linalg.norm(self.prox(-np.asarray(grad, dtype=np.float64), 1.0)))
@@ -324,7 +310,7 @@ class EYE(Norm):
         return bool(np.isin(self.expert, (0.0, 1.0)).all())
 
     def _parts(self, w: Vector) -> tuple[float, float]:
-        """A = ||(1 - r) * w||_1 and sqrt(a^2 + b^2)."""
+        """Return a = ||(1 - r) * w||_1 and sqrt(a^2 + b^2)."""
         checks.length(w, len(self.expert), "expert")
         a = float(((1 - self.expert) * np.abs(w)).sum())
         return a, float(np.hypot(a, np.linalg.norm(self.expert * w)))
@@ -335,12 +321,10 @@ def _soft(y: FloatArray, threshold: float | FloatArray) -> FloatArray:
 
 
 def _prox_of_known(y: FloatArray, known: np.ndarray, mu: float) -> FloatArray:
-    """Prox of mu (a + sqrt(a^2 + b^2)) for r in {0, 1}.
-
-    With B = ||y_known||, T = a / b and tau(T) = mu (1 + T / sqrt(1 + T^2)), the unknown part is
-    soft(y, tau) and T is the root of F(T) = sum (|y_unknown| - tau)_+ + mu T / sqrt(1 + T^2) - B T.
-    F is convex and decreasing from T0 on, so Newton from T0 is monotone.
-    """
+    """Return the prox of mu (a + sqrt(a^2 + b^2)) for r in {0, 1}."""
+    # With B = ||y_known||, T = a / b and tau(T) = mu (1 + T / sqrt(1 + T^2)), the unknown part is
+    # soft(y, tau) and T the root of F(T) = sum (|y_unknown| - tau)_+ + mu T / sqrt(1 + T^2) - B T.
+    # F is convex and decreasing from T0 on, so Newton from T0 is monotone.
     out = np.zeros_like(y)
     unknown, expert = y[~known], y[known]
     size = float(np.linalg.norm(expert))
@@ -364,9 +348,9 @@ def _prox_of_known(y: FloatArray, known: np.ndarray, mu: float) -> FloatArray:
 
 
 def _newton(largest: FloatArray, size: float, mu: float, start: float) -> float:
-    """The root T >= start of F, from below."""
+    """Return the root T >= start of F, from below."""
     t = start
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(60):  # at most seven are needed from below; the bound only guards the loop
         long = math.hypot(1.0, t)
         excess = largest - mu * (1 + t / long)
         active = excess > 0
@@ -382,12 +366,10 @@ def _newton(largest: FloatArray, size: float, mu: float, start: float) -> float:
 
 
 def _fractional_prox(y: FloatArray, r: FloatArray, mu: float) -> FloatArray:
-    """Prox of mu (a + sqrt(a^2 + b^2)) for r in [0, 1].
-
-    sqrt(q) is the least of (q / Z + Z) / 2 over Z > 0. For fixed Z the minimiser is, with
-    s = a / Z, the vector sign(y) (|y| - mu (1 - r)(1 + s))_+ / (1 + mu r^2 / Z), where s solves a
-    piecewise-linear equation; then (a^2 + b^2) / Z^2 falls with Z and is 1 at the answer.
-    """
+    """Return the prox of mu (a + sqrt(a^2 + b^2)) for r in [0, 1]."""
+    # sqrt(q) is the least of (q / Z + Z) / 2 over Z > 0. For fixed Z the minimiser is, with
+    # s = a / Z, the vector sign(y) (|y| - mu (1 - r)(1 + s))_+ / (1 + mu r^2 / Z), where s solves a
+    # piecewise-linear equation; then (a^2 + b^2) / Z^2 falls with Z and is 1 at the answer.
     from scipy.optimize import brentq
 
     if _eye_dual_norm(y, r) <= mu:
@@ -399,7 +381,7 @@ def _fractional_prox(y: FloatArray, r: FloatArray, mu: float) -> FloatArray:
     sorted_leaves = leaves[order]
 
     def minimiser(z: float) -> FloatArray:
-        """The inner minimiser for this Z."""
+        """Return the inner minimiser for this Z."""
         shrink = 1.0 / (1.0 + mu * r * r / z)
         # a(s) = sum over the first k of (1 - r)(|y| - sparse (1 + s)) shrink; a(s) = Z s
         at_zero = np.cumsum(((1 - r) * (size - sparse) * shrink)[order])
@@ -411,7 +393,7 @@ def _fractional_prox(y: FloatArray, r: FloatArray, mu: float) -> FloatArray:
         return np.asarray(np.maximum(size - sparse * (1 + max(s, 0.0)), 0.0) * shrink)
 
     def excess(log_z: float) -> float:
-        """log of sqrt(a^2 + b^2) / Z: 0 at the answer, falling."""
+        """Return log of sqrt(a^2 + b^2) / Z: 0 at the answer, falling."""
         z = math.exp(log_z)
         v = minimiser(z)
         length = math.hypot(float(((1 - r) * v).sum()), float(np.linalg.norm(r * v)))
@@ -428,14 +410,12 @@ def _fractional_prox(y: FloatArray, r: FloatArray, mu: float) -> FloatArray:
 
 
 def _eye_dual_norm(z: FloatArray, r: FloatArray) -> float:
-    """The dual norm of a + sqrt(a^2 + b^2) at z.
-
-    z lies in t times the dual ball iff for some c in [t, 2 t]: |z_j| <= c where r_j = 0, and
-    Q(c) = sum over r_j > 0 of ((|z_j| - (1 - r_j) c)_+ / r_j)^2 <= c (2 t - c). So the norm is the
-    least of (c + Q(c) / c) / 2 over c >= A = max |z_j| with r_j = 0; without that bound the
-    minimiser solves c^2 = sum ((|z_j|^2 - (1 - r_j)^2 c^2)_+ / r_j^2), piecewise linear in c^2.
-    For r in {0, 1} and B = ||z_known||: B if A <= B, else (A^2 + B^2) / (2 A).
-    """
+    """Return the dual norm of a + sqrt(a^2 + b^2) at z."""
+    # z lies in t times the dual ball iff for some c in [t, 2 t]: |z_j| <= c where r_j = 0, and
+    # Q(c) = sum over r_j > 0 of ((|z_j| - (1 - r_j) c)_+ / r_j)^2 <= c (2 t - c). So the norm is
+    # the least of (c + Q(c) / c) / 2 over c >= A = max |z_j| with r_j = 0; without that bound the
+    # minimiser solves c^2 = sum ((|z_j|^2 - (1 - r_j)^2 c^2)_+ / r_j^2), piecewise linear in c^2.
+    # For r in {0, 1} and B = ||z_known||: B if A <= B, else (A^2 + B^2) / (2 A).
     size = np.abs(z)
     scale = float(size.max(initial=0.0))
     if scale == 0:
@@ -450,7 +430,7 @@ def _eye_dual_norm(z: FloatArray, r: FloatArray) -> float:
 
 
 def _free_minimiser(v: FloatArray, q: FloatArray) -> float:
-    """The c > 0 with c^2 = sum (v^2 - q^2 c^2)_+."""
+    """Return the c > 0 with c^2 = sum (v^2 - q^2 c^2)_+."""
     if not v.any():
         return 0.0
     with np.errstate(divide="ignore"):
@@ -462,8 +442,22 @@ def _free_minimiser(v: FloatArray, q: FloatArray) -> float:
     return float(c[k - 1])
 
 
+class _Indicator(Term, ABC):
+    """Base of the sets, whose lam is 1: a multiple of an indicator is itself."""
+
+    lam: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray | float:
+        """Return the distance of -grad to the normal cone at w."""
+
+    def lambda_max(self, grad0: Vector) -> float:
+        """Return 0 if w = 0 solves the problem, infinity if not: no weight can make it so."""
+        return np.inf if np.any(self.subdiff_distance(np.zeros(np.shape(grad0)), grad0)) else 0.0
+
+
 @dataclass(frozen=True, eq=False)
-class Box(Term):
+class Box(_Indicator):
     """0 where lower <= w <= upper, infinite elsewhere.
 
     Parameters
@@ -474,7 +468,6 @@ class Box(Term):
 
     lower: float | FloatArray
     upper: float | FloatArray
-    lam: ClassVar[float] = 1.0
     name: ClassVar[str] = "box"
     separable: ClassVar[bool] = True
 
@@ -493,29 +486,29 @@ class Box(Term):
             raise OptionError("a box needs lower <= upper, lower < inf and upper > -inf everywhere")
 
     def value(self, w: Vector) -> float:
-        """0 inside the box (up to 1e-12 of its ends), else infinite."""
+        """Return 0 inside the box (up to 1e-12 of its ends), else infinity."""
         lower, upper = self.ends(w)
         slack = 1e-12 * np.maximum(np.abs(w), 1.0)
         return 0.0 if np.all((w >= lower - slack) & (w <= upper + slack)) else np.inf
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The nearest point of the box, whatever the step."""
+        """Return the nearest point of the box, for any step."""
         y, target = prox_arguments(w, step, out)
         lower, upper = self.ends(y)
         return np.clip(y, lower, upper, out=target)
 
     def conjugate(self, z: Vector) -> float:
-        """The support function sum_j max(lower_j z_j, upper_j z_j)."""
+        """Return the support function sum_j max(lower_j z_j, upper_j z_j)."""
         z = np.asarray(z, dtype=np.float64)
         far = np.where(z > 0, *reversed(self.ends(z)))
         return float(np.multiply(far, z, out=np.zeros_like(z), where=z != 0).sum())
 
     def dual_scale(self, z: Vector) -> float:
-        """1 where the support function is finite, else 0: a scaled direction stays unbounded."""
+        """Return 1 if the support function is finite, else 0: scaling does not bound it."""
         return 1.0 if np.isfinite(self.conjugate(z)) else 0.0
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
-        """Distance of -grad_j to the normal cone at w_j; infinite outside the box."""
+        """Return the distance of -grad_j to the normal cone at w_j; infinite outside the box."""
         lower, upper = self.ends(w)
         push = -np.asarray(grad, dtype=np.float64)
         push = np.where(w == lower, np.maximum(push, 0.0), push)
@@ -524,13 +517,8 @@ class Box(Term):
         push = np.where(lower == upper, 0.0, np.abs(push))
         return np.asarray(np.where((w < lower) | (w > upper), np.inf, push))
 
-    def lambda_max(self, grad0: Vector) -> float:
-        """0 where w = 0 solves the problem at once, infinite where no weight can make it so."""
-        distance = self.subdiff_distance(np.zeros(np.shape(grad0)), grad0)
-        return 0.0 if not distance.any() else np.inf
-
     def ends(self, w: Vector) -> tuple[FloatArray, FloatArray]:
-        """The lower and upper ends, of the shape of w."""
+        """Return the lower and upper ends, of the shape of w."""
         shaped = []
         for side in (np.asarray(self.lower), np.asarray(self.upper)):
             if side.ndim == 1 and len(side) != np.shape(w)[0]:
@@ -543,7 +531,7 @@ class Box(Term):
 
 
 @dataclass(frozen=True)
-class SparseHull(Term):
+class SparseHull(_Indicator):
     """0 on the hull of the weights with at most ``max_terms`` nonzeros, infinite elsewhere.
 
     Parameters
@@ -568,7 +556,6 @@ class SparseHull(Term):
     max_terms: int
     _: KW_ONLY
     weights: Literal["ternary", "binary"] = "ternary"
-    lam: ClassVar[float] = 1.0
     name: ClassVar[str] = "sparse_hull"
 
     def _check(self) -> None:
@@ -579,13 +566,13 @@ class SparseHull(Term):
             raise OptionError(f'weights must be "ternary" or "binary", got {self.weights!r}')
 
     def value(self, w: Vector) -> float:
-        """0 in the hull (to 1e-12), else infinite."""
+        """Return 0 in the hull (to 1e-12), else infinity."""
         size = self._size(w)
         inside = np.all((size >= -1e-12) & (size <= 1 + 1e-12))
         return 0.0 if inside and size.sum() <= self.max_terms + 1e-12 * len(size) else np.inf
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The nearest point of the hull: |w_j| less one multiplier, held to [0, 1]."""
+        """Return the nearest point of the hull: |w_j| less one multiplier, held to [0, 1]."""
         y, target = prox_arguments(w, step, out)
         size = self._size(y)
         tau = _budget_multiplier(size, np.zeros(len(y)), np.ones(len(y)), float(self.max_terms))
@@ -594,21 +581,19 @@ class SparseHull(Term):
         return target
 
     def conjugate(self, z: Vector) -> float:
-        """The support function: the sum of the k largest |z_j| (binary: positive z_j)."""
+        """Return the support function: the sum of the k largest |z_j| (binary: positive z_j)."""
         size = np.sort(np.maximum(self._size(z), 0.0))
         return float(size[max(len(size) - self.max_terms, 0) :].sum())
 
     def dual_scale(self, z: Vector) -> float:
-        """1: the hull is bounded, so its support function is finite."""
+        """Return 1: the hull is bounded, so its support function is finite."""
         checks.one_dimension(z)
         return 1.0
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
-        """Euclidean distance of -grad to the normal cone at w; infinite outside the hull.
-
-        It is the norm of the nearest point to -grad in the tangent cone, found with one
-        multiplier where the budget binds.
-        """
+        """Return the distance of -grad to the normal cone at w; infinite outside the hull."""
+        # the norm of the point nearest to -grad in the tangent cone, with one multiplier if the
+        # budget binds
         if not np.isfinite(self.value(w)):
             return np.inf
         w, push = np.asarray(w, dtype=np.float64), -np.asarray(grad, dtype=np.float64)
@@ -622,12 +607,8 @@ class SparseHull(Term):
         tau = _budget_multiplier(along, lower, upper, 0.0) if tight else 0.0
         return float(np.linalg.norm(np.clip(along - tau, lower, upper)))
 
-    def lambda_max(self, grad0: Vector) -> float:
-        """0 where w = 0 solves the problem at once, infinite where it does not."""
-        return 0.0 if self.subdiff_distance(np.zeros(np.shape(grad0)), grad0) == 0 else np.inf
-
     def _size(self, w: Vector) -> FloatArray:
-        """What is held to [0, 1] and summed, of a vector."""
+        """Return what of a vector is held to [0, 1] and summed."""
         checks.one_dimension(w)
         w = np.asarray(w, dtype=np.float64)
         return np.abs(w) if self.weights == "ternary" else w
@@ -636,11 +617,9 @@ class SparseHull(Term):
 def _budget_multiplier(
     values: FloatArray, lower: FloatArray, upper: FloatArray, budget: float
 ) -> float:
-    """The least tau >= 0 with sum_j clip(values_j - tau, lower_j, upper_j) <= budget.
-
-    All of shape (p,), the ends may be infinite, budget >= the sum of ``lower``. The sum falls
-    piecewise linearly in tau: one sort of the breakpoints finds it exactly.
-    """
+    """Return the least tau >= 0 with sum_j clip(values_j - tau, lower_j, upper_j) <= budget."""
+    # All of shape (p,), the ends may be infinite, budget >= the sum of ``lower``. The sum falls
+    # piecewise linearly in tau: one sort of the breakpoints finds it exactly.
     if np.clip(values, lower, upper).sum() <= budget:
         return 0.0
     starts, stops = np.maximum(values - upper, 0.0), np.maximum(values - lower, 0.0)

@@ -12,56 +12,49 @@ from milpscore.core.design import FloatArray
 from milpscore.penalties._chains import _Chains
 from milpscore.penalties._norms import EYE, OWL, GroupL1, SparseHull
 
-_MOST_ROWS = 20_000
-
-Row = tuple[dict[int, float], float]
-"""Entries by column, and an offset."""
+Row = tuple[dict[int, float], float]  # entries by column, and an offset
 
 
 @dataclass(eq=False)
 class PenaltyCones:
-    """penalty(w) = min over t of cost.t where rows of (w, t), offset included, lie in cones.
-
-    ``zero`` rows are 0, ``signs`` rows not negative, and of each list in ``lengths`` the first row
-    is at least the length of the others.
-    """
+    """penalty(w) = min over t of cost.t where rows of (w, t), offset included, lie in cones."""
 
     p: int
-    extra: int = 0
+    extra: int = 0  # auxiliary variables t
     cost: dict[int, float] = field(default_factory=dict)
-    zero: list[Row] = field(default_factory=list)
-    signs: list[Row] = field(default_factory=list)
+    zero: list[Row] = field(default_factory=list)  # rows that are 0
+    signs: list[Row] = field(default_factory=list)  # rows that are not negative
+    # lists whose first row is at least the length of the others
     lengths: list[list[Row]] = field(default_factory=list)
-    # the columns whose size an auxiliary variable has, and what a unit of a column costs at least
+    # the columns whose size an auxiliary variable has
     like: dict[int, list[int]] = field(default_factory=dict)
-    dear: FloatArray = field(default_factory=lambda: np.zeros(0))
-    most: FloatArray = field(default_factory=lambda: np.zeros(0))  # sizes a set allows
+    dear: FloatArray = field(init=False)  # what a unit of a column costs at least
+    most: FloatArray = field(init=False)  # sizes a set allows
 
     def __post_init__(self) -> None:
-        """Nothing is dear, everything allowed."""
         self.dear, self.most = np.zeros(self.p), np.full(self.p, np.inf)
 
     def one(self, cost: float, like: list[int]) -> int:
-        """An auxiliary variable of a cost, of the size of some columns."""
+        """Add an auxiliary variable with a cost, of the size of some columns."""
         at = self.p + self.extra
         self.extra += 1
         self.cost[at], self.like[at] = cost, like
         return at
 
     def above(self, t: int, entries: dict[int, float], *others: int) -> None:
-        """The sum of t and other variables is at least |entries|."""
+        """Require the sum of t and other variables to be at least |entries|."""
         free = dict.fromkeys((t, *others), 1.0)
         for sign in (1.0, -1.0):
             self.signs.append((free | {j: -sign * a for j, a in entries.items()}, 0.0))
 
 
 def cone_form(penalty: Any, p: int) -> PenaltyCones | None:
-    """The cones of a penalty of p coefficients; None for others, and where they are too many."""
-    made: Callable[[PenaltyCones, Any], bool] | None = next(
-        (make for kind, make in _MAKERS.items() if isinstance(penalty, kind)), None
-    )
+    """Return the cones of a penalty of p coefficients; None if it has none, or too many."""
     form = PenaltyCones(p)
-    return form if made is not None and made(form, penalty) else None
+    for kind, fill in _FILLERS.items():
+        if isinstance(penalty, kind):
+            return form if fill(form, penalty) else None
+    return None
 
 
 def _hull(form: PenaltyCones, penalty: SparseHull) -> bool:
@@ -93,7 +86,7 @@ def _chains(form: PenaltyCones, penalty: _Chains) -> bool:
 def _owl(form: PenaltyCones, penalty: OWL) -> bool:
     p, every = form.p, list(range(form.p))
     falls = penalty.lam * (penalty.weights - np.append(penalty.weights[1:], 0.0))
-    if p * np.count_nonzero(falls) > _MOST_ROWS:
+    if p * np.count_nonzero(falls) > 20_000:  # rows: first-order steps are quicker
         return False
     for k in np.flatnonzero(falls):
         # the sum of the k + 1 largest sizes: (k + 1) r + sum_j (|w_j| - r)_+
@@ -128,14 +121,14 @@ def _eye(form: PenaltyCones, penalty: EYE) -> bool:
     return True
 
 
-_MAKERS: dict[type, Callable[[PenaltyCones, Any], bool]] = {
+_FILLERS: dict[type, Callable[[PenaltyCones, Any], bool]] = {
     SparseHull: _hull, _Chains: _chains, OWL: _owl, GroupL1: _groups, EYE: _eye,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Cones:
-    """A form for the coefficients of one or more classes: these, then all auxiliary variables."""
+    """A form for the coefficients of all classes: these, then all auxiliary variables."""
 
     cost: FloatArray  # (m,)
     rows: Any  # (k, m), sparse
@@ -147,11 +140,9 @@ class Cones:
 
 
 def stacked(form: PenaltyCones, copies: int, size: FloatArray, room: float) -> Cones:
-    """Copies of a form side by side.
-
-    ``size`` (copies p,) is how large the loss lets a coefficient become, ``room`` how large the
-    penalty may become.
-    """
+    """Return copies of a form side by side, their variables in units of their sizes."""
+    # ``size`` (copies p,) is how large the loss lets a coefficient become, ``room`` how large the
+    # penalty may become
     from scipy.sparse import csc_array
 
     p, extra = form.p, form.extra

@@ -26,23 +26,17 @@ class L0:
         object.__setattr__(self, "lam", float(self.lam))  # NumPy refuses whole numbers of any size
 
     def value(self, w: FloatArray | IntArray) -> float:
-        """lam * ||w||_0 of a vector of shape (p,)."""
+        """Return lam * ||w||_0 of a vector of shape (p,)."""
         return self.lam * int(np.count_nonzero(w))
 
 
 @dataclass(frozen=True)
 class IntegerFacets(Facets):
-    """lam * (||k||_2^2 + ||k||_1) / 2 of whole points k; on real ones its convex envelope.
+    """lam * (||k||_2^2 + ||k||_1) / 2 of whole points k; on real ones its convex envelope."""
 
-    That envelope is :class:`Facets` on the grid of the whole numbers, lam * sum_j sum_{i >= 0}
-    max(0, |k_j| - i), which equals it at every whole k. Values at whole points are exact up to the
-    product with lam: every sum of halves of k (k + 1) below 2^53 is.
-
-    References
-    ----------
-    Belahcene, Sokolovska, Chevaleyre & Zucker (2020), Proposition 2. Erratum: it names the
-    envelope of w^2 on the integers, but weights (1, 1, ...) give that of (w^2 + |w|) / 2.
-    """
+    # Facets on the grid of the whole numbers equals it at every whole k, exactly up to the product
+    # with lam: every sum of halves of k (k + 1) below 2^53 is. Belahcene, Sokolovska, Chevaleyre &
+    # Zucker (2020), Proposition 2, whose erratum Facets notes.
 
     gamma: float = field(default=1.0, init=False)
     name: ClassVar[str] = "lam"
@@ -50,27 +44,24 @@ class IntegerFacets(Facets):
 
 @dataclass(frozen=True)
 class PointPenalty:
-    """lam * Omega(w) at whole points, Omega one of the proximal path's penalties.
-
-    ``make`` gives it from lam: ``L1``, ``WeightedL1``, ``L2``, or EYE of an expert's marks.
-    """
+    """lam * Omega(w) at whole points, Omega one of the proximal path's penalties."""
 
     lam: float
-    make: Callable[[float], ProxPenalty]
+    make: Callable[[float], ProxPenalty]  # L1, WeightedL1, L2, or EYE with its expert's marks
     name: ClassVar[str] = "lam"
 
     @cached_property
     def base(self) -> ProxPenalty:
-        """The penalty itself, its weight included."""
+        """The penalty, its weight included."""
         return self.make(self.lam)
 
     def value(self, w: FloatArray | IntArray) -> float:
-        """lam * Omega(w)."""
+        """Return lam * Omega(w)."""
         return float(self.base.value(w))
 
 
 def point_prices(term: Any, p: int) -> FloatArray | None:
-    """What a point of each column costs, (p,), under L1 and weighted L1; None under others."""
+    """Return what a point of each column costs, (p,), under (weighted) L1; None under others."""
     base = getattr(term, "base", term)
     sums = isinstance(base, L1 | WeightedL1)
     return np.full(p, float(base.lam)) * getattr(base, "weights", 1.0) if sums else None
@@ -78,24 +69,17 @@ def point_prices(term: Any, p: int) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class BlockTV:
-    """lam * sum over blocks of sum_j weights_{j+1} |w_j - w_{j+1}|.
+    """lam * sum over blocks of sum_j weights_{j+1} |w_j - w_{j+1}|."""
 
-    ``weights`` has shape (p,), as :class:`milpscore.penalties.Binarsity` takes them: the weight of
-    the jump *into* a column, that of a block's first column having no meaning; None is 1 each.
-
-    References
-    ----------
-    Sokolovska, Chevaleyre & Zucker, fused-lasso scores, eq. 1. The print's constraint (4) puts
-    lambda on the wrong side and would give (1/lambda) times the total variation.
-    """
-
+    # Sokolovska, Chevaleyre & Zucker, fused-lasso scores, eq. 1. The print's constraint (4) puts
+    # lambda on the wrong side and would give (1/lambda) times the total variation.
     lam: float
     blocks: tuple[tuple[int, ...], ...]
-    weights: FloatArray | None = None
+    weights: FloatArray | None = None  # (p,), of the jump into a column, as Binarsity takes them
     name: ClassVar[str] = "lam"
 
     def value(self, w: FloatArray | IntArray) -> float:
-        """lam times the weighted total variation of a vector of shape (p,)."""
+        """Return lam times the weighted total variation of a vector of shape (p,)."""
         left, right = self._neighbours
         jumps = np.abs(w[left] - w[right])
         total = jumps.sum() if self.weights is None else self.weights[right] @ jumps

@@ -7,29 +7,19 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 
-_STEPS = 200
-_LEAST = 1e-30  # widths below this share of the data change no digit
-_TINY = 1e-200
-_CLOSE = 1e-13  # of a row's length to its limit, relative
-_SHORTEST, _SHORT = 1e-6, 1e-2
-_SWEEPS = 5
-_NEARLY = 1e-6  # from where full steps are taken without a look at the value
-
 
 @compiled
 def shared_variation(y: FloatArray, width: FloatArray, out: FloatArray) -> None:
-    """argmin over X of ||Y - X||^2 / 2 + sum_k width_k ||X_{k+1} - X_k||_2, into ``out``.
-
-    y, out (n, K), width (n - 1,): a zero parts the rows into independent chains. On a chain the
-    dual variables U (m, K), one row a jump, solve (T + diag(z)) U = B with B the differences of Y,
-    T the matrix with 2 on its diagonal and -1 beside it, z >= 0, and ||U_k|| <= width_k, = where
-    z_k > 0; then z_k U_k is the jump, exactly 0 where z_k is. z minimises the convex
-
-        f(z) = sum(B * U(z)) / 2 + sum_k z_k width_k^2 / 2,
-
-    whose Hessian is inv(T + diag(z)) * (U U'): projected Newton steps (Bertsekas, 1982), aimed at
-    1 / ||U_k|| = 1 / width_k, which is nearly linear in z.
-    """
+    """Write argmin over X of ||Y - X||^2 / 2 + sum_k width_k ||X_{k+1} - X_k||_2 to ``out``."""
+    # y, out (n, K), width (n - 1,): a zero parts the rows into independent chains. On a chain the
+    # dual variables U (m, K), one row per jump, solve (T + diag(z)) U = B with B the differences of
+    # Y, T the matrix with 2 on its diagonal and -1 beside it, z >= 0, and ||U_k|| <= width_k, =
+    # where z_k > 0; then z_k U_k is the jump, exactly 0 where z_k is. z minimises the convex
+    #
+    #     f(z) = sum(B * U(z)) / 2 + sum_k z_k width_k^2 / 2,
+    #
+    # whose Hessian is inv(T + diag(z)) * (U U'): projected Newton steps (Bertsekas, 1982), aimed at
+    # 1 / ||U_k|| = 1 / width_k, which is nearly linear in z.
     n, classes = y.shape
     jumps, row, room = np.empty((n, classes)), np.empty((2, classes)), np.empty((3, n, classes))
     first = 0
@@ -63,13 +53,13 @@ def shared_variation(y: FloatArray, width: FloatArray, out: FloatArray) -> None:
 
 @inner
 def _jump(B: FloatArray, width: FloatArray, size: float, room: FloatArray) -> None:
-    """The differences B (m, K) of one chain, none above ``size``, become its jumps z_k U_k."""
+    """Turn the differences B (m, K) of one chain, none above ``size``, into its jumps z_k U_k."""
     m, classes = len(width), B.shape[1]
     U, V, differences = room[0], room[1], room[2]
     z, new, c = np.zeros(m), np.zeros(m), np.empty(m)
     pivots, lengths, free = np.empty(m), np.empty(m), np.zeros(m, dtype=np.int64)
     for k in range(m):
-        c[k] = max(width[k] / size, _LEAST)
+        c[k] = max(width[k] / size, 1e-30)  # below this share of the data no digit changes
         for j in range(classes):
             differences[k, j] = B[k, j] / size
     value = _dual(differences, z, c, pivots, U, lengths)
@@ -77,12 +67,14 @@ def _jump(B: FloatArray, width: FloatArray, size: float, room: FloatArray) -> No
         _sweep(differences, c, U, z)
         value = _dual(differences, z, c, pivots, U, lengths)
     before, plain = np.inf, False
-    for _ in range(_STEPS):
+    for _ in range(200):
+        # 1) The z that move, and how far the worst length is off its limit.
         count, worst = _loose(z, lengths, c, free)
-        near = worst <= _NEARLY
-        if worst <= _CLOSE or (near and worst >= 0.5 * before):
+        near = worst <= 1e-6  # from where full steps are taken without a look at the value
+        if worst <= 1e-13 or (near and worst >= 0.5 * before):
             break
         before = worst if near else np.inf
+        # 2) A Newton step, halved until f falls.
         step = _step(U, lengths, c, pivots, free, count, plain)
         length = 1.0
         while True:
@@ -91,12 +83,13 @@ def _jump(B: FloatArray, width: FloatArray, size: float, room: FloatArray) -> No
             for at in range(count):
                 new[free[at]] = max(z[free[at]] + length * step[at], 0.0)
             reached = _dual(differences, new, c, pivots, V, lengths)
-            if near or reached < value or length < _SHORTEST:
+            if near or reached < value or length < 1e-6:
                 break
             length *= 0.5
         plain = not plain and length < 0.25  # the aimed step led nowhere: once a plain one
         z, new, U, V, value = new, z, V, U, reached
-        if length < _SHORT:
+        # 3) Sweeps, where steps have become short.
+        if length < 1e-2:
             _sweep(differences, c, U, z)
             value = _dual(differences, z, c, pivots, U, lengths)
     for k in range(m):
@@ -106,12 +99,10 @@ def _jump(B: FloatArray, width: FloatArray, size: float, room: FloatArray) -> No
 
 @inner
 def _sweep(B: FloatArray, c: FloatArray, U: FloatArray, z: FloatArray) -> None:
-    """Each row of U at its best beside its neighbours, some times over, and its z.
-
-    Widths of many powers of ten on one chain need it before Newton steps.
-    """
+    """Bring each row of U, and its z, to its best beside its neighbours, several times over."""
+    # widths of many powers of ten on one chain need it before Newton steps
     m, classes = len(c), B.shape[1]
-    for turn in range(2 * _SWEEPS):
+    for turn in range(10):
         for at in range(m):
             k = at if turn % 2 == 0 else m - 1 - at
             square = 0.0
@@ -130,7 +121,7 @@ def _sweep(B: FloatArray, c: FloatArray, U: FloatArray, z: FloatArray) -> None:
 
 @inner
 def _loose(z: FloatArray, lengths: FloatArray, c: FloatArray, free: IntArray) -> tuple[int, float]:
-    """How many z move, their places in ``free``; how far the worst length is off, relative."""
+    """Write which z move to ``free``; return their number and the worst length's relative error."""
     worst, count = 0.0, 0
     for k in range(len(z)):
         off = lengths[k] / c[k] - 1.0
@@ -146,7 +137,7 @@ def _dual(
     B: FloatArray, z: FloatArray, c: FloatArray, pivots: FloatArray, U: FloatArray,
     lengths: FloatArray,
 ) -> float:  # fmt: skip
-    """f(z); U with (T + diag(z)) U = B, its rows' lengths and the pivots go to their arrays."""
+    """Return f(z); write U with (T + diag(z)) U = B, its rows' lengths and the pivots."""
     m, classes = len(z), B.shape[1]
     for k in range(m):
         pivots[k] = 2.0 + z[k] - (1.0 / pivots[k - 1] if k > 0 else 0.0)
@@ -171,7 +162,7 @@ def _step(
     U: FloatArray, lengths: FloatArray, c: FloatArray, pivots: FloatArray, free: IntArray,
     count: int, plain: bool,
 ) -> FloatArray:  # fmt: skip
-    """The Newton step of the free z, shape (count,)."""
+    """Return the Newton step of the free z, shape (count,)."""
     m, classes = len(lengths), U.shape[1]
     hessian, right, column = np.empty((count, count)), np.empty(count), np.empty(m)
     for at in range(count):
@@ -184,8 +175,8 @@ def _step(
             column[k] = (column[k] + (column[k + 1] if back > 0 else 0.0)) / pivots[k]
         for other in range(count):
             i, product = free[other], 0.0
-            for own in range(classes):
-                product += U[i, own] * U[j, own]
+            for k in range(classes):
+                product += U[i, k] * U[j, k]
             hessian[other, at] = column[i] * product
         if plain:
             right[at] = 0.5 * (lengths[j] * lengths[j] - c[j] * c[j])
@@ -200,11 +191,11 @@ def _solve(hessian: FloatArray, right: FloatArray) -> None:
     """Solve in place by Cholesky, with a hair on the diagonal for rows of U that vanish."""
     count = len(right)
     for j in range(count):
-        least = 1e-14 * hessian[j, j] + _TINY
-        own = hessian[j, j] + least
+        least = 1e-14 * hessian[j, j] + 1e-200
+        pivot = hessian[j, j] + least
         for k in range(j):
-            own -= hessian[j, k] * hessian[j, k]
-        hessian[j, j] = np.sqrt(max(own, least))
+            pivot -= hessian[j, k] * hessian[j, k]
+        hessian[j, j] = np.sqrt(max(pivot, least))
         for i in range(j + 1, count):
             for k in range(j):
                 hessian[i, j] -= hessian[i, k] * hessian[j, k]
