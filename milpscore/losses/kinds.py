@@ -20,12 +20,9 @@ from milpscore.losses.registry import EXACT_ONLY, LINKS, LOSSES
 if TYPE_CHECKING:
     from milpscore.losses.lines import Lines
 
-_STEPS = 60
-_LEAST = 1e-300
-
 
 def sigmoid(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """1 / (1 + exp(-z)) for any z, exact to rounding on both sides; ``out`` may be ``z``."""
+    """Return 1 / (1 + exp(-z)) for any z, exact to rounding; ``out`` may be ``z``."""
     # nothing cancels: exp(-z) is small where the answer is 1, and 1 is lost beside it where that is
     # the smaller one; where exp overflows the answer is below the smallest normal number
     e = np.negative(z, out=out)
@@ -36,43 +33,40 @@ def sigmoid(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
 
 
 def normal_distribution(z: FloatArray) -> FloatArray:
-    """The distribution function of the standard normal at z."""
+    """Return the distribution function of the standard normal at z."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(z), dtype=np.float64)
 
 
 class _Margin(ABC):
-    """A loss f(t) of the margin t = y z, y in {-1, 1}: what is said of f is turned by the sign.
-
-    ``least`` is the lower end of the domain of f's conjugate; the upper one is 0.
-    """
+    """A loss f(t) of the margin t = y z, y in {-1, 1}."""
 
     task: ClassVar[LossTask] = "classification"
-    least: ClassVar[float] = -np.inf
+    least: ClassVar[float] = -np.inf  # lower end of the domain of f's conjugate; the upper is 0
 
     @abstractmethod
     def _at(self, t: FloatArray) -> FloatArray:
-        """f(t); may overwrite t."""
+        """Return f(t); may overwrite t."""
 
     @abstractmethod
     def _slope(self, t: FloatArray) -> FloatArray:
-        """f'(t), in the room of t."""
+        """Return f'(t), in the room of t."""
 
     @abstractmethod
     def _bend(self, t: FloatArray) -> FloatArray:
-        """f''(t)."""
+        """Return f''(t)."""
 
     @abstractmethod
     def _dual(self, s: FloatArray) -> FloatArray:
-        """f*(s) for s in [least, 0]."""
+        """Return f*(s) for s in [least, 0]."""
 
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
         """Row losses of scores of shape (n,)."""
         return self._at(y * z)
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Derivative in z, shape (n,); written to ``out`` where given."""
+        """Derivative in z, shape (n,); written to ``out`` if there is one."""
         slope = self._slope(np.multiply(y, z, out=out))
         slope *= y
         return slope
@@ -84,8 +78,8 @@ class _Margin(ABC):
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
         """Row conjugates; infinite outside the domain."""
         s = y * u
-        held = np.minimum(np.maximum(s, self.least), 0.0)
-        return np.where(s == held, self._dual(held), np.inf)
+        inside = np.minimum(np.maximum(s, self.least), 0.0)
+        return np.where(s == inside, self._dual(inside), np.inf)
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,7 @@ class Logistic(_Margin):
         return np.asarray(e / np.square(1.0 + e))
 
     def _dual(self, s: FloatArray) -> FloatArray:
-        # where 1 + s is 0 the product is 0 whatever the logarithm is taken of
+        # where 1 + s is 0 the product is 0, of any logarithm
         return _entropy(-s) + (1.0 + s) * np.log1p(np.where(s > -1.0, s, 0.0))
 
 
@@ -123,8 +117,7 @@ class Probit(_Margin):
     """-log Phi(y z), Phi the normal distribution function.
 
     With h(t) = phi(t)/Phi(t) the derivative is -y h(y z) and the second one h (t + h), which grows
-    to 1 as t falls. The conjugate at a = -y u > 0 is -a t + log Phi(t) where h(t) = a; it has no
-    closed form and t is found by Newton's method on log h, which is concave and decreasing.
+    to 1 as t falls. The conjugate at a = -y u > 0 is -a t + log Phi(t) where h(t) = a.
     """
 
     name: ClassVar[str] = "probit"
@@ -147,7 +140,7 @@ class Probit(_Margin):
     def _dual(self, s: FloatArray) -> FloatArray:
         from scipy.special import log_ndtr
 
-        t = _inverse_mills(np.maximum(-s, _LEAST))
+        t = _inverse_mills(np.maximum(-s, 1e-300))
         return np.where(s < 0.0, s * t + log_ndtr(t), 0.0)
 
 
@@ -301,12 +294,12 @@ class Multinomial:
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
         """Row losses of scores of shape (n, K); shape (n,)."""
         top = z.max(axis=1)
-        return np.asarray(top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[_own(z, y)])
+        return np.asarray(top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[_of_class(z, y)])
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Class probabilities minus the indicator of the own class, shape (n, K)."""
+        """Class probabilities minus the indicator of the row's class, shape (n, K)."""
         probability = _softmax(z, out)
-        probability[_own(z, y)] -= 1.0
+        probability[_of_class(z, y)] -= 1.0
         return probability
 
     def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
@@ -322,7 +315,7 @@ class Multinomial:
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
         """Row conjugates, shape (n,); infinite where u + e_y leaves the simplex."""
         a = u.copy()
-        a[_own(u, y)] += 1.0
+        a[_of_class(u, y)] += 1.0
         # rounding moves a sum of K probabilities by a few units in the last place
         inside = (a.min(axis=1) >= -1e-14) & (np.abs(a.sum(axis=1) - 1.0) <= 1e-12)
         a = np.maximum(a, 0.0)
@@ -330,43 +323,43 @@ class Multinomial:
 
 
 def _entropy(a: FloatArray) -> FloatArray:
-    """a log a for a >= 0, with 0 log 0 = 0."""
+    """Return a log a for a >= 0, with 0 log 0 = 0."""
     return np.asarray(a * np.log(np.where(a > 0.0, a, 1.0)))
 
 
 def _softmax(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Class probabilities of scores of shape (n, K)."""
+    """Return class probabilities of scores of shape (n, K)."""
     p: FloatArray = np.subtract(z, z.max(axis=1, keepdims=True), out=out)
     np.exp(p, out=p)
     p /= p.sum(axis=1, keepdims=True)
     return p
 
 
-def _own(z: FloatArray, y: FloatArray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (row, own class) in an array of shape (n, K)."""
+def _of_class(z: FloatArray, y: FloatArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions (row, its class) in an array of shape (n, K)."""
     return np.arange(len(z)), y.astype(np.int64)
 
 
 def _mills(t: FloatArray) -> FloatArray:
-    """phi(t) / Phi(t) without cancellation or overflow."""
+    """Return phi(t) / Phi(t) without cancellation or overflow."""
     from scipy.special import erfcx
 
     return np.asarray(np.sqrt(2.0 / np.pi) / erfcx(-t / np.sqrt(2.0)))
 
 
 def _log_mills(t: FloatArray) -> FloatArray:
-    """log(phi(t) / Phi(t)), finite where phi underflows."""
+    """Return log(phi(t) / Phi(t)), finite where phi underflows."""
     from scipy.special import log_ndtr
 
     return np.asarray(-0.5 * t * t - 0.5 * np.log(2.0 * np.pi) - log_ndtr(t))
 
 
 def _inverse_mills(a: FloatArray) -> FloatArray:
-    """The t with phi(t)/Phi(t) = a > 0."""
+    """Return the t with phi(t)/Phi(t) = a > 0, by Newton's method on the concave log of it."""
     wanted = np.log(a)
     # both ends of the curve: about -t for large a, a parabola in log a for small a
     t = np.where(a > 1.0, -a, np.sqrt(np.maximum(-2.0 * wanted - np.log(2 * np.pi), 0.0)))
-    for _ in range(_STEPS):
+    for _ in range(60):
         step = (_log_mills(t) - wanted) / (t + _mills(t))
         t = t + step
         if np.all(np.abs(step) <= 1e-14 * (1.0 + np.abs(t))):
@@ -374,13 +367,8 @@ def _inverse_mills(a: FloatArray) -> FloatArray:
     return t
 
 
-_INT64_SAFE = 2**62
-_NEWTON_STEPS = 60
-_NEWTON_TOLERANCE = 1e-13
-
-
 def _raw(totals: Totals) -> tuple[IntArray | FloatArray, Fraction]:
-    """Totals of shape (n,) in units of their grid, or as they are, and the unit."""
+    """Return totals (n,) in units of their grid, or as they are, and the unit."""
     if isinstance(totals, GridTotals):
         return totals.counts, totals.unit
     return totals.values, Fraction(1)
@@ -389,7 +377,7 @@ def _raw(totals: Totals) -> tuple[IntArray | FloatArray, Fraction]:
 def _stepped(
     best: FloatArray, allowed: InterceptRule, mean: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """The better of the two allowed intercepts beside each minimiser of a convex mean loss."""
+    """Return the better allowed neighbour of each minimiser of a convex mean loss, and its loss."""
     if allowed.step is None:
         return best, mean(best)
     step = float(allowed.step)
@@ -435,7 +423,7 @@ class Hinge:
         scale, shift, goal = int(unit / grain), int(intercept / grain), int(margin / grain)
         counts = totals.counts
         reach = int(np.abs(counts).max(initial=1)) * scale + abs(shift) + goal
-        if reach >= _INT64_SAFE:
+        if reach >= 2**62:
             counts = counts.astype(object)
         slack = goal - y * (counts * scale + shift)
         return np.maximum(slack, 0), grain / margin
@@ -558,7 +546,7 @@ class ZeroOne:
 
 
 def _threshold(distinct: np.ndarray, k: int, unit: Fraction, grid: bool) -> Fraction:
-    """A threshold that answers positive exactly from ``distinct[k]`` on."""
+    """Return a threshold that answers positive exactly from ``distinct[k]`` on."""
     if k == 0:
         # without a grid a total that equals the threshold is undecided
         return Fraction(distinct[0].item()) * unit if grid else Fraction(distinct[0].item()) - 1
@@ -569,7 +557,7 @@ def _threshold(distinct: np.ndarray, k: int, unit: Fraction, grid: bool) -> Frac
 
 
 def _within(intercept: Fraction, allowed: InterceptRule) -> Fraction:
-    """``intercept`` moved into the bounds and, where there is one, down to the step."""
+    """Return ``intercept`` moved into the bounds and, if there is a step, down to it."""
     value = min(max(intercept, allowed.lower), allowed.upper)
     if allowed.step is None:
         return value
@@ -578,7 +566,7 @@ def _within(intercept: Fraction, allowed: InterceptRule) -> Fraction:
 
 
 def _cut(distinct: np.ndarray, unit: Fraction, intercept: Fraction) -> int:
-    """How many of the distinct totals lie below the threshold."""
+    """Return how many of the distinct totals lie below the threshold."""
     threshold = -intercept / unit
     if np.issubdtype(distinct.dtype, np.integer):
         return int(np.searchsorted(distinct, math.ceil(threshold)))
@@ -612,12 +600,7 @@ class RiskLoss:
 
     @property
     def fixed(self) -> float:
-        """The scale, where it is not left to the card.
-
-        Raises
-        ------
-        NotApplicableError
-        """
+        """The scale; NotApplicableError if it is left to the card."""
         if isinstance(self.scale, ScaleRange):
             raise NotApplicableError(
                 "this works at one scale only, and the statement leaves the scale to the card: "
@@ -686,27 +669,29 @@ class RiskLoss:
     def _minimisers(
         self, totals: FloatArray, answers: FloatArray, share: FloatArray, allowed: InterceptRule
     ) -> FloatArray:
-        """Newton's method in a shrinking bracket, all columns at once: the slope never falls."""
+        """Minimise by Newton's method in a shrinking bracket, all columns at once."""
         columns, scale = totals.shape[1], self.fixed
         lower = np.full(columns, float(allowed.lower))
         upper = np.full(columns, float(allowed.upper))
         b = np.clip(-(share @ totals), lower, upper)
         open_ = np.arange(columns)  # columns whose minimiser is not found yet
-        for step in range(_NEWTON_STEPS):
+        for step in range(60):
             at, low, high = b[open_], lower[open_], upper[open_]
-            given = answers[:, open_]
+            # 1) The slope, which never falls in b, halves the bracket.
+            labels = answers[:, open_]
             z = (totals[:, open_] + at) / scale
-            rows = self.base.gradient(z, given)
+            rows = self.base.gradient(z, labels)
             slope, size = share @ rows, share @ np.abs(rows)
-            bend = share @ self.base.hessian(z, given)
+            bend = share @ self.base.hessian(z, labels)
             rising = slope > 0
             high, low = np.where(rising, at, high), np.where(rising, low, at)
+            # 2) Newton's step, or the middle of the bracket.
             with np.errstate(divide="ignore", invalid="ignore"):
                 moved = at - scale * slope / bend
             inside = (moved > low) & (moved < high)
             if step % 3 == 2:  # where the loss is exponential, Newton walks one unit at a time
                 inside &= np.abs(moved - at) <= 0.1 * scale
-            settled = (np.abs(slope) <= _NEWTON_TOLERANCE * np.nan_to_num(size, posinf=0.0)) | (
+            settled = (np.abs(slope) <= 1e-13 * np.nan_to_num(size, posinf=0.0)) | (
                 high - low <= 1e-14 * (1.0 + np.abs(at))
             )
             b[open_] = np.where(settled, at, np.where(inside, moved, 0.5 * (low + high)))
@@ -724,12 +709,12 @@ def _distinct(
     if len(y) < 3 or not (np.array_equal(totals[0], totals[-1]) and (totals == totals[0]).all()):
         return totals, y, weight
     classes = np.unique(y)
-    mass = np.array([weight[y == each].sum() for each in classes])
+    mass = np.array([weight[y == label].sum() for label in classes])
     return totals[: len(classes)], classes, mass
 
 
 def smooth_loss(loss: str | SmoothLoss, **options: Any) -> SmoothLoss:
-    """The loss with a derivative that is meant by a name or an instance.
+    """Return the loss with a derivative that a name or an instance stands for.
 
     Parameters
     ----------
@@ -746,18 +731,18 @@ def smooth_loss(loss: str | SmoothLoss, **options: Any) -> SmoothLoss:
     OptionError
         The name is unknown, or the loss has no derivative.
     """
-    found = LOSSES[loss](**options) if isinstance(loss, str) else loss
-    if not hasattr(found, "gradient"):
+    chosen = LOSSES[loss](**options) if isinstance(loss, str) else loss
+    if not hasattr(chosen, "gradient"):
         raise OptionError(
-            f"the loss {getattr(found, 'name', found)!r} has no derivative; use one of"
+            f"the loss {getattr(chosen, 'name', chosen)!r} has no derivative; use one of"
             f" {', '.join(sorted(set(LOSSES) - EXACT_ONLY))}."
         )
-    smooth: SmoothLoss = found
+    smooth: SmoothLoss = chosen
     return smooth
 
 
 def link_of(loss: Any) -> str | None:
-    """The key of LINKS for a loss, a risk loss or a name; None where it has no probabilities."""
+    """Return the key of LINKS for a loss, a risk loss or a name; None if it has none."""
     base = getattr(loss, "base", loss)
     name = base if isinstance(base, str) else str(getattr(base, "name", None))
     return LINKS.name_of(name) if name in LINKS else None

@@ -35,7 +35,7 @@ def symmetric_kl(w_group: npt.ArrayLike, r_group: npt.ArrayLike, *, eps: float =
     Returns
     -------
     float
-        Where the marks are all zero, the least divergence from any one-hot vector: the weights
+        If the marks are all zero, the least divergence from any one-hot vector: the weights
         should be sparse there.
 
     Raises
@@ -54,7 +54,8 @@ def symmetric_kl(w_group: npt.ArrayLike, r_group: npt.ArrayLike, *, eps: float =
     w, r = _vector(w_group), _vector(r_group)
     if not w.size or w.shape != r.shape:
         raise DataError(
-            f"a group of {w.size} weights and {r.size} marks: give one mark a weight, at least one"
+            f"a group has {w.size} weights and {r.size} marks: one mark per weight is needed, at "
+            "least one"
         )
     if not np.isfinite(w).all() or not ((r >= 0) & (r <= 1)).all():
         raise DataError("weights must be finite and the expert's marks must lie in [0, 1]")
@@ -132,7 +133,7 @@ def average_precision(w: npt.ArrayLike, expert: npt.ArrayLike) -> float:
 
 
 def _smoothed(rows: FloatArray, eps: float) -> FloatArray:
-    """Rows as shares, ``eps`` added to each, as shares again; rows of zeros are even."""
+    """Return rows as shares, ``eps`` added to each, as shares again; rows of zeros are even."""
     sums = rows.sum(axis=1, keepdims=True)
     even = np.full_like(rows, 1 / rows.shape[1])
     shares = np.divide(rows, sums, out=even, where=sums > 0)
@@ -140,7 +141,7 @@ def _smoothed(rows: FloatArray, eps: float) -> FloatArray:
 
 
 def _pair(w: npt.ArrayLike, expert: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Coefficients and marks of one length."""
+    """Return coefficients and marks of one length."""
     weights, marks = _vector(w), _vector(expert)
     if weights.shape != marks.shape:
         raise DataError(f"{weights.size} coefficients need as many marks, got {marks.size}")

@@ -16,12 +16,13 @@ from milpscore.core.design import FloatArray, as_fraction, common_step
 from milpscore.core.errors import DataError
 from milpscore.core.result import relative_gap
 from milpscore.data.checking import row_weights
+from milpscore.losses import Hinge
 
 Weights = npt.ArrayLike | None
 
 
 def accuracy(y: npt.ArrayLike, predicted: npt.ArrayLike, weight: Weights = None) -> float:
-    """Weighted share of rows answered correctly.
+    """Return the weighted share of rows answered correctly.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def accuracy(y: npt.ArrayLike, predicted: npt.ArrayLike, weight: Weights = None)
 
 
 def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> float:
-    """Weighted area under the ROC curve; equal scores count one half.
+    """Return the weighted area under the ROC curve; equal scores count one half.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> floa
 def net_benefit(
     y: npt.ArrayLike, risk: npt.ArrayLike, thresholds: npt.ArrayLike, weight: Weights = None
 ) -> FloatArray:
-    """Net benefit of acting on the rows whose risk reaches each threshold.
+    """Return the net benefit of acting on the rows whose risk reaches each threshold.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def zero_one_loss(
     weight: Weights = None,
     step: Fraction | None = None,
 ) -> float:
-    """Weighted share of rows a card answers wrongly: positive iff w.x >= -intercept.
+    """Return the weighted share of rows a card answers wrongly: positive iff w.x >= -intercept.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def hinge_loss(
     weight: Weights = None,
     margin: float = 1.0,
 ) -> float:
-    """Weighted mean of max(0, margin - y (w.x + intercept)) / margin.
+    """Return the weighted mean of max(0, margin - y (w.x + intercept)) / margin.
 
     Parameters
     ----------
@@ -170,11 +171,11 @@ def hinge_loss(
     if not margin > 0:
         raise DataError(f"the margin of the hinge loss must be positive, not {margin!r}")
     scores = np.asarray(X, dtype=np.float64) @ np.asarray(w, dtype=np.float64) + float(intercept)
-    return _mean(np.maximum(0.0, margin - np.asarray(y) * scores) / margin, weight)
+    return _mean(Hinge(margin).value(scores, np.asarray(y)), weight)
 
 
 def gap(objective: float, bound: float) -> float:
-    """Relative gap (objective - bound) / max(|objective|, 1e-10); 0 where both are 0.
+    """Return (objective - bound) / max(|objective|, 1e-10), the relative gap; 0 if both are 0.
 
     Parameters
     ----------
@@ -189,12 +190,12 @@ def gap(objective: float, bound: float) -> float:
 
 
 def _mean(losses: npt.NDArray[Any], weight: Weights) -> float:
-    """Weighted mean over rows."""
+    """Return the weighted mean over rows."""
     return float(np.average(losses, weights=row_weights(weight, len(losses))))
 
 
 def integrity(w: npt.ArrayLike, tol: float = 1e-6) -> float:
-    """Share of the coefficients that are integers, zeros included.
+    """Return the share of the coefficients that are integers, zeros included.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def integrity(w: npt.ArrayLike, tol: float = 1e-6) -> float:
 
 
 def magnitude(w: npt.ArrayLike, ord: float = 1) -> float:
-    """Norm of the coefficients.
+    """Return a norm of the coefficients.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def magnitude(w: npt.ArrayLike, ord: float = 1) -> float:
 
 
 def nonzeros(w: npt.ArrayLike, tol: float = 1e-6) -> int:
-    """Number of coefficients further than ``tol`` from zero.
+    """Return the number of coefficients further than ``tol`` from zero.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ def nonzeros(w: npt.ArrayLike, tol: float = 1e-6) -> int:
 
 
 def total_variation(w: npt.ArrayLike, blocks: Sequence[Sequence[int]]) -> float:
-    """Sum of the absolute differences of neighbours inside each block.
+    """Return the sum of the absolute differences of neighbours inside each block.
 
     Parameters
     ----------
@@ -287,7 +288,7 @@ class SelectionStability(NamedTuple):
 def selection_stability(
     selected: npt.ArrayLike, *, candidates: int | None = None, level: float = 0.95
 ) -> SelectionStability:
-    """How alike the features are that were chosen on different samples (Nogueira and others 2018).
+    """Measure how alike the choices of features on different samples are (Nogueira et al. 2018).
 
     Phi = 1 - (mean over features of M/(M-1) p_f (1 - p_f)) / ((k/d) (1 - k/d)), p_f the share of
     the M samples that chose feature f, k the mean number chosen, d the number of features: 1 where

@@ -81,7 +81,7 @@ def test_credibility_by_group_takes_each_group_alone() -> None:
     ("arguments", "extra", "error", "words"),
     [
         (([], []), {}, DataError, "at least one"),
-        (([1, 2], [1]), {}, DataError, "one mark a weight"),
+        (([1, 2], [1]), {}, DataError, "one mark per weight"),
         (([1, np.nan], [1, 0]), {}, DataError, "finite"),
         (([1, 2], [1, 2]), {}, DataError, "lie in"),
         (([1, 2], [1, 0]), {"eps": -1}, OptionError, "from 0 on"),
