@@ -28,11 +28,12 @@ from milpscore.core.program import Program
 from milpscore.core.reading import exact, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result
 from milpscore.core.writing import write_text
+from milpscore.data.columns import renamed
 from milpscore.data.ordinal import Cost, OrdinalDesign
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
 from milpscore_check.report import VERSION, content_of
-from milpscore_check.table import cut, plain
+from milpscore_check.table import cut
 from milpscore_check.values import MOST_BYTES, Refused, parsed
 
 
@@ -234,25 +235,9 @@ def _column(entry: Any) -> Column:
     low, high = cut(entry)
     lower = -math.inf if low is None else float(low)
     upper = math.inf if high is None else float(high)
-    name = _name_of(column, lower, upper)
-    return Column(name, column.feature, column.kind, lower, upper, column.category, column.others)
-
-
-def _name_of(entry: _ColumnEntry, lower: float, upper: float) -> str:
-    """Name a column by what it reads, so that no name can belie its cut."""
-    low, high = plain(lower), plain(upper)
-    match entry.kind:
-        case "numeric":
-            return entry.feature
-        case "missing":
-            return f"{entry.feature} missing"
-        case "category":
-            return f"{entry.feature} = {entry.category}"
-    if math.isinf(lower):
-        return f"{entry.feature} (any value)" if math.isinf(upper) else f"{entry.feature} < {high}"
-    return (
-        f"{entry.feature} >= {low}" if math.isinf(upper) else f"{low} <= {entry.feature} < {high}"
-    )
+    ends = (lower, upper, column.category, column.others)
+    # named by what it reads, so that no name can belie its cut
+    return renamed(Column("", column.feature, column.kind, *ends), column.feature)
 
 
 def _text(value: Any) -> str:

@@ -560,8 +560,8 @@ def as_names(value: Any, argument: str) -> tuple[str, ...]:
 
 def columns_of(design: Design, name: str, argument: str) -> Group:
     """Return the design column of this name, else the columns of the feature."""
-    column = tuple(j for j, each in enumerate(design.columns) if each.name == name)
-    columns = column or _columns_of_feature(design, name)
+    named = tuple(j for j, column in enumerate(design.columns) if column.name == name)
+    columns = named or _columns_of_feature(design, name)
     if not columns:
         raise FormulationError(
             f"{argument} names {name!r}; {near_matches(name, known_names(design))}"

@@ -155,8 +155,8 @@ class Include(_OfColumns):
     def parts(self, design: Design) -> tuple[Part, ...]:
         """Require each of them to be used."""
         return tuple(
-            Used((columns_of(design, each, "Include"),), (1,), 1, None, f"{each} must have points")
-            for each in self.columns
+            Used((columns_of(design, name, "Include"),), (1,), 1, None, f"{name} must have points")
+            for name in self.columns
         )
 
 

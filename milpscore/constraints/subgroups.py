@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ def _holds(design: Design, text: str, argument: str) -> BoolArray:
         name, value = condition[: match.start()].strip(), condition[match.end() :].strip()
         if name in known and value:
             sign = "==" if match.group() == "=" else match.group()
-            return _compared(design, name, sign, value, argument)
+            at = list(columns_of(design, name, argument))
+            return _Condition(design, name, at, sign, value, argument).rows()
     first = signs.search(condition)
     name = condition if first is None else condition[: first.start()].strip()
     raise FormulationError(f"{argument}: where names {name!r}; {near_matches(name, known)}")
@@ -91,53 +93,87 @@ def _is_one(design: Design, name: str, argument: str) -> BoolArray:
     return np.asarray(values[:, 0] == 1.0)
 
 
-def _compared(design: Design, name: str, sign: str, value: str, argument: str) -> BoolArray:
-    """Return the rows at which a column or feature compares as asked."""
-    own = list(columns_of(design, name, argument))
-    columns = [design.columns[j] for j in own]
-    kinds = {column.kind for column in columns}
-    if "category" in kinds:
-        return _category(design, own, sign, value, argument)
-    try:
-        number = float(value)
-    except ValueError:
-        raise FormulationError(
-            f"{argument}: {name} is compared with {value!r}, which is not a number"
-        ) from None
-    if kinds == {"numeric"} and len(own) == 1:
-        return np.asarray(_COMPARE[sign](design.X[:, own[0]], number))
-    if "interval" in kinds:
-        return _in_bins(design, own, sign, number, argument)
-    if "step" in kinds:
-        return _past_cut(design, own, sign, number, argument)
-    raise FormulationError(f"{argument}: the values of {name} are not known: pass a mask")
+@dataclass(frozen=True)
+class _Condition:
+    """A comparison such as ``Age >= 40`` with the columns that its name stands for."""
 
+    design: Design
+    name: str
+    at: list[int]
+    sign: str
+    value: str
+    argument: str  # the constraint, for messages
 
-def _category(design: Design, own: list[int], sign: str, value: str, argument: str) -> BoolArray:
-    """Return the rows of one category, or of any other."""
-    text = value.strip("'\"")
-    columns = [design.columns[j] for j in own]
-    wanted = [j for j, column in zip(own, columns, strict=True) if column.category == text]
-    others = [other for column in columns for other in column.others]
-    if sign not in ("==", "!=") or not (wanted or others == [text]):
-        known = [*(column.category for column in columns if column.category), *others]
+    @property
+    def columns(self) -> list[Column]:
+        """The columns of the name."""
+        return [self.design.columns[j] for j in self.at]
+
+    def rows(self) -> BoolArray:
+        """Return the rows at which it holds."""
+        kinds = {column.kind for column in self.columns}
+        if "category" in kinds:
+            return self._category()
+        try:
+            number = float(self.value)
+        except ValueError:
+            raise FormulationError(
+                f"{self.argument}: {self.name} is compared with {self.value!r}, which is not a "
+                "number"
+            ) from None
+        if kinds == {"numeric"} and len(self.at) == 1:
+            return np.asarray(_COMPARE[self.sign](self.design.X[:, self.at[0]], number))
+        if "interval" in kinds:
+            return self._in_bins(number)
+        if "step" in kinds:
+            return self._past_cut(number)
         raise FormulationError(
-            f"{argument}: {columns[0].feature} has the values {', '.join(known)}; ask for one of "
-            f"them that has a column, with =, not {sign} {text}"
+            f"{self.argument}: the values of {self.name} are not known: pass a mask"
         )
-    # the one category without a column is where no column of the feature is 1
-    inside = (design.X[:, wanted or own] == 1.0).any(axis=1) == bool(wanted)
-    return np.asarray(inside if sign == "==" else ~inside)
 
+    def _category(self) -> BoolArray:
+        """Return the rows of one category, or of any other."""
+        text, columns = self.value.strip("'\""), self.columns
+        wanted = [j for j, c in zip(self.at, columns, strict=True) if c.category == text]
+        others = [other for column in columns for other in column.others]
+        if self.sign not in ("==", "!=") or not (wanted or others == [text]):
+            known = [*(column.category for column in columns if column.category), *others]
+            raise FormulationError(
+                f"{self.argument}: {columns[0].feature} has the values {', '.join(known)}; ask for "
+                f"one of them that has a column, with =, not {self.sign} {text}"
+            )
+        # the one category without a column is where no column of the feature is 1
+        inside = (self.design.X[:, wanted or self.at] == 1.0).any(axis=1) == bool(wanted)
+        return np.asarray(inside if self.sign == "==" else ~inside)
 
-def _in_bins(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:
-    """Return the rows whose bin lies on one side of a number."""
-    bins = [j for j in own if design.columns[j].kind == "interval"]
-    inside = [_bin_holds(design.columns[j], sign, number) for j in bins]
-    if None in inside:
-        raise _undecided(design, own, sign, number, argument)
-    chosen = [j for j, holds in zip(bins, inside, strict=True) if holds]
-    return np.asarray((design.X[:, chosen] == 1.0).any(axis=1))
+    def _in_bins(self, number: float) -> BoolArray:
+        """Return the rows whose bin lies on one side of a number."""
+        bins = [j for j in self.at if self.design.columns[j].kind == "interval"]
+        inside = [_bin_holds(self.design.columns[j], self.sign, number) for j in bins]
+        if None in inside:
+            raise self._undecided(number)
+        chosen = [j for j, holds in zip(bins, inside, strict=True) if holds]
+        return np.asarray((self.design.X[:, chosen] == 1.0).any(axis=1))
+
+    def _past_cut(self, number: float) -> BoolArray:
+        """Return the rows on one side of a cut that is a column."""
+        X, columns = self.design.X, self.design.columns
+        cut = [j for j in self.at if columns[j].kind == "step" and columns[j].lower == number]
+        if self.sign not in (">=", "<") or not cut:
+            raise self._undecided(number)
+        past, feature = X[:, cut[0]] == 1.0, columns[cut[0]].feature
+        missing = [j for j, c in enumerate(columns) if c.kind == "missing" and c.feature == feature]
+        known = ~(X[:, missing] == 1.0).any(axis=1)
+        return np.asarray((past if self.sign == ">=" else ~past) & known)
+
+    def _undecided(self, number: float) -> FormulationError:
+        """Return the error for a comparison that the bins do not decide."""
+        cuts = sorted({column.lower for column in self.columns if np.isfinite(column.lower)})
+        shown = ", ".join(f"{cut:g}" for cut in cuts)
+        return FormulationError(
+            f"{self.argument}: the bins of {self.columns[0].feature} do not decide {self.sign} "
+            f"{number:g}; they are cut at {shown}: use >= or < one of these, or pass a mask"
+        )
 
 
 def _bin_holds(column: Column, sign: str, number: float) -> bool | None:
@@ -150,30 +186,3 @@ def _bin_holds(column: Column, sign: str, number: float) -> bool | None:
         "<=": (high <= number, low > number),
     }.get(sign, (False, False))
     return None if whole == none else whole
-
-
-def _past_cut(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:
-    """Return the rows on one side of a cut that is a column."""
-    cut = [j for j in own if design.columns[j].kind == "step" and design.columns[j].lower == number]
-    if sign not in (">=", "<") or not cut:
-        raise _undecided(design, own, sign, number, argument)
-    past = design.X[:, cut[0]] == 1.0
-    missing = [
-        j
-        for j, column in enumerate(design.columns)
-        if column.kind == "missing" and column.feature == design.columns[cut[0]].feature
-    ]
-    known = ~(design.X[:, missing] == 1.0).any(axis=1)
-    return np.asarray((past if sign == ">=" else ~past) & known)
-
-
-def _undecided(
-    design: Design, own: list[int], sign: str, number: float, argument: str
-) -> FormulationError:
-    """Return the error for a comparison that the bins do not decide."""
-    cuts = sorted({c.lower for c in (design.columns[j] for j in own) if np.isfinite(c.lower)})
-    shown = ", ".join(f"{cut:g}" for cut in cuts)
-    return FormulationError(
-        f"{argument}: the bins of {design.columns[own[0]].feature} do not decide {sign} "
-        f"{number:g}; they are cut at {shown}: use >= or < one of these, or pass a mask"
-    )

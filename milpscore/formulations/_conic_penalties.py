@@ -17,7 +17,12 @@ from milpscore.core.program import Program
 from milpscore.core.statement import LAM
 from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import ConicData, conic_builder
-from milpscore.formulations._fused_lasso import neighbours, weights_from_rows, whole_points
+from milpscore.formulations._fused_lasso import (
+    neighbours,
+    weights_from_rows,
+    weights_or_ones,
+    whole_points,
+)
 from milpscore.formulations._hinge import facets_hinge
 from milpscore.formulations.building import refuse_if_too_large
 from milpscore.formulations.policy import POLICY
@@ -326,30 +331,26 @@ def _levels_for(w: FloatArray, gamma: float, levels: int) -> int:
     return wanted
 
 
-def _growing(levels: int, cone_of: Callable[[int], Cone]) -> dict[str, Any]:
-    """Return the fields of a cone that may grow: ``cone_of(levels)`` states a larger one."""
+def _ramps_cone(
+    w: Any, gamma: Any, cost: Callable[[Any], Any], data: Sequence[Any], levels: int | None = None
+) -> Cone:
+    """Return the cone of what ramps cost; if an answer lies beyond them, it grows."""
+    levels = POLICY.first_levels if levels is None else levels
+    ramps, rows = _ramps(w, gamma, levels)
 
-    def outgrown(w: FloatArray, penalty: Any) -> Cone | None:
-        wanted = _levels_for(w, penalty.gamma, levels)
-        return cone_of(wanted) if wanted else None
+    def outgrown(values: FloatArray, penalty: Any) -> Cone | None:
+        wanted = _levels_for(values, penalty.gamma, levels)
+        return _ramps_cone(w, gamma, cost, data, wanted) if wanted else None
 
-    return {"outgrown": outgrown, "growth": f"the grid was extended to {levels} units of gamma"}
+    growth = f"the grid was extended to {levels} units of gamma"
+    return Cone(cost(ramps), rows, data=data, outgrown=outgrown, growth=growth)
 
 
 def _facets_cone(w: Any, penalty: Facets) -> Cone:
     slope = cp.Parameter(nonneg=True, name="lam_per_gamma")
     gamma = cp.Parameter(pos=True, name="gamma")
-
-    def cone(levels: int) -> Cone:
-        ramps, rows = _ramps(w, gamma, levels)
-        return Cone(
-            slope * cp.sum(ramps),
-            rows,
-            data=[(slope, lambda e: _slope(e.lam, e.gamma)), (gamma, lambda e: e.gamma)],
-            **_growing(levels, cone),
-        )
-
-    return cone(POLICY.first_levels)
+    data = [(slope, lambda e: _slope(e.lam, e.gamma)), (gamma, lambda e: e.gamma)]
+    return _ramps_cone(w, gamma, lambda ramps: slope * cp.sum(ramps), data)
 
 
 def _integer_facets(program: ConicProgram) -> Program:
@@ -400,21 +401,16 @@ def _strongly_convex_cone(w: Any, penalty: StronglyConvexFacets) -> Cone:
     root = cp.Parameter(nonneg=True, name="root_eps")
     gamma = cp.Parameter(pos=True, name="gamma")
 
-    def cone(levels: int) -> Cone:
-        ramps, rows = _ramps(w, gamma, levels)
-        return Cone(
-            steep * cp.sum(ramps) + flat * cp.sum(ramps[0]) + cp.sum_squares(root * w),
-            rows,
-            data=[
-                (steep, lambda e: (1.0 - e.eps) * _slope(e.lam, e.gamma)),
-                (flat, lambda e: e.eps * _slope(e.lam, e.gamma)),
-                (root, lambda e: math.sqrt(e.lam * e.eps / 2) / e.gamma),
-                (gamma, lambda e: e.gamma),
-            ],
-            **_growing(levels, cone),
-        )
+    def cost(ramps: Any) -> Any:
+        return steep * cp.sum(ramps) + flat * cp.sum(ramps[0]) + cp.sum_squares(root * w)
 
-    return cone(POLICY.first_levels)
+    data = [
+        (steep, lambda e: (1.0 - e.eps) * _slope(e.lam, e.gamma)),
+        (flat, lambda e: e.eps * _slope(e.lam, e.gamma)),
+        (root, lambda e: math.sqrt(e.lam * e.eps / 2) / e.gamma),
+        (gamma, lambda e: e.gamma),
+    ]
+    return _ramps_cone(w, gamma, cost, data)
 
 
 @conic_builder(_strongly_convex_cone)
@@ -450,13 +446,12 @@ def strongly_convex_facets(
 
 
 def _chain_cone(w: Any, penalty: WeightedTV) -> Cone:
-    slopes = cp.Parameter(w.shape[0] - 1, nonneg=True, name="lam_weights")
-    return Cone(slopes @ cp.abs(cp.diff(w)), data=[(slopes, lambda e: e.lam * _into(e, slopes))])
-
-
-def _into(penalty: WeightedTV, slopes: Any) -> FloatArray:
-    """Return the weight of every jump of a chain."""
-    return np.ones(slopes.shape[0]) if penalty.weights is None else np.asarray(penalty.weights)
+    jumps = w.shape[0] - 1
+    slopes = cp.Parameter(jumps, nonneg=True, name="lam_weights")
+    return Cone(
+        slopes @ cp.abs(cp.diff(w)),
+        data=[(slopes, lambda e: e.lam * weights_or_ones(e.weights, jumps))],
+    )
 
 
 def _chain_in_blocks(program: ConicProgram) -> Program:
@@ -470,8 +465,7 @@ def _chain_in_blocks(program: ConicProgram) -> Program:
             "weighted_fused_lasso has an integer program where its columns are the ordered bins "
             "of features: bin the data first (milpscore.data.Binner)"
         )
-    into = np.ones(p)
-    into[1:] = 1.0 if penalty.weights is None else penalty.weights
+    into = np.append(1.0, weights_or_ones(penalty.weights, p - 1))
     for j in [block[0] for block in blocks[1:]]:
         if into[j] > 0:
             raise NotApplicableError(
@@ -527,15 +521,11 @@ def _binarsity_cone(w: Any, penalty: Binarsity) -> Cone:
     blocks = penalty.blocks
     left, right = neighbours(blocks)
     slopes = cp.Parameter(len(right), nonneg=True, name="lam_jumps")
-
-    def jumps(tv: Binarsity) -> FloatArray:
-        weights = 1.0 if tv.weights is None else tv.weights[right]
-        return np.asarray(tv.lam * weights * np.ones(len(right)))
-
+    data = [(slopes, lambda e: e.lam * weights_or_ones(e.weights, w.shape[0])[right])]
     rows = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     columns = [column for block in blocks for column in block]
     sums = sparse.csr_array((np.ones(len(columns)), (rows, columns)))
-    return Cone(slopes @ cp.abs(w[right] - w[left]), [sums @ w == 0], data=[(slopes, jumps)])
+    return Cone(slopes @ cp.abs(w[right] - w[left]), [sums @ w == 0], data=data)
 
 
 def _whole_bins(program: ConicProgram) -> Program:
@@ -546,8 +536,7 @@ def _whole_bins(program: ConicProgram) -> Program:
         raise NotApplicableError(
             "binarsity has no integer program over other blocks than the bins of its Design"
         )
-    p = len(program.statement.columns)
-    into = np.ones(p) if penalty.weights is None else np.asarray(penalty.weights)
+    into = weights_or_ones(penalty.weights, len(program.statement.columns))
     return whole_points(program, penalty.blocks, into)
 
 

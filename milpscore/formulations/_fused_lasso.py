@@ -142,9 +142,8 @@ def _program(statement: Statement, totals: RowTotals) -> Program:
         m.jumps, rule=lambda m, j: m.theta[following[j]] - m.theta[j] <= m.eta[j]
     )
 
-    into = np.ones(statement.shape[1]) if tv.weights is None else np.asarray(tv.weights)
-    eta = [m.eta[j] for j in m.jumps]
-    jumps = sum(eta) if tv.weights is None else linear(eta, into[[following[j] for j in m.jumps]])
+    eta, right = [m.eta[j] for j in m.jumps], [following[j] for j in m.jumps]
+    jumps = sum(eta) if tv.weights is None else linear(eta, np.asarray(tv.weights)[right])
     return model.program(lam * jumps)
 
 
@@ -206,6 +205,11 @@ def _jump_weights(design: Design, weights: Any) -> FloatArray | None:
         )
     into.setflags(write=False)
     return into
+
+
+def weights_or_ones(weights: Any, count: int) -> FloatArray:
+    """Return the weights of jumps, shape (count,), 1 each by default."""
+    return np.ones(count) if weights is None else np.asarray(weights)
 
 
 def weights_from_rows(X: FloatArray, weight: FloatArray, blocks: Blocks) -> FloatArray:

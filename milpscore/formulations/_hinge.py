@@ -353,10 +353,10 @@ def facets_hinge(
     margin : float
         Of w.x + b, > 0.
     coef_min, coef_max : int, sequence of length p, or mapping from column name, optional
-        Ranges of the points k. By default, and for columns a mapping leaves out, the least K for
-        which one column of K points alone costs what the empty card loses: no card, whole or
-        real, that is better than the empty one has more. (With constraints of your own that the
-        empty card does not meet, give ranges.)
+        Ranges of the points k. By default, and for columns that a mapping leaves out, the least K
+        for which one column of K points alone costs what the empty card loses: no card, whole or
+        real, that beats the empty one has more. (If your constraints exclude the empty card, give
+        ranges.)
     intercept : {"real", "integer", "zero"}
         Of the card: b itself is gamma times as large.
     intercept_bounds : (float, float), optional
@@ -365,8 +365,8 @@ def facets_hinge(
     Returns
     -------
     Program
-        ``program.set(lam=)`` changes lam in place; where a default range was derived from it,
-        not to less. ``relaxed()`` is the LP of the Facets penalty under the hinge loss.
+        ``program.set(lam=)`` changes lam in place, but not to less than a default range was
+        derived from. ``relaxed()`` is the LP of the Facets penalty under the hinge loss.
 
     Notes
     -----

@@ -92,7 +92,7 @@ def ordinal(
     X : array, DataFrame of shape (n, p), Design of two classes, or OrdinalDesign
         :func:`milpscore.data.make_ordinal_design` sets the order of text labels and the cost C.
     y : array of shape (n,), labels in order; None with a Design
-        Whatever they are, C is the distance |c - d| in levels.
+        C is the distance |c - d| in levels.
     loss : {"zero_one", "hinge"}
     max_terms : int, optional
         Limit h on nonzero coefficients.
@@ -102,9 +102,9 @@ def ordinal(
     spacing : int
         g >= 1, in steps of the data: each level but the ends keeps at least that many totals.
     constraints : sequence of :class:`milpscore.constraints.Constraint`
-        What else the points must meet; limits on errors speak of two classes and are refused.
+        What else the points must meet; limits on errors need two classes and are refused.
     class_weight : "balanced" or mapping from label to weight, optional
-        Of a level.
+        Of the levels.
 
     Returns
     -------

@@ -107,19 +107,18 @@ def risk_score(
 
     Notes
     -----
-    The range of a free scale: at its lower end a point moves the score by 40 or more across the
-    narrowest column, at its upper end no two rows' scores differ by more than 0.001, whatever the
-    card. Where totals part the classes, as they may where rows are few, the loss falls to 0 as the
-    scale does, and :func:`over_gentle_scales` states a better end. Where totals lie on a grid whose
-    steps move the score by 40 no loss feels the lower end; :func:`any_scale` derives when a claim
-    holds beyond both ends. Elsewhere, and where the best card lies at the lower end, it names the
-    range. Points (2 w, 2 b) at a scale of
-    2 sigma are the same risks as (w, b) at sigma: the answer's points have no common divisor where
-    the ranges allow that.
+    The range of a free scale: at its lower end a point moves the score by at least 40 across the
+    narrowest column; at its upper end the scores of no two rows differ by more than 0.001. If
+    totals separate the classes, as they can when rows are few, the loss falls to 0 with the scale,
+    and :func:`over_gentle_scales` states a better lower end. If totals lie on a grid whose steps
+    move the score by 40, the lower end changes no loss; :func:`any_scale` derives when a claim
+    holds beyond both ends. Otherwise, and if the best card lies at the lower end, the claim names
+    the range. Points (2 w, 2 b) at a scale of 2 sigma give the same risks as (w, b) at sigma: the
+    answer's points have no common divisor if the ranges allow that.
 
     Under "tv" and "binarsity" a block of bins is stated by its cuts
     (:func:`milpscore.data.in_steps`), so that bins and points are found together: neighbouring bins
-    of equal points are one bin, ``max_terms`` and ``l0_penalty`` count cuts, and rules speak of
+    of equal points are one bin, ``max_terms`` and ``l0_penalty`` count cuts, and constraints name
     cuts, too (``"age >= 40"``). Jumps ignore a constant added to all bins of a feature, so
     ``coef_min`` and ``coef_max`` say how far its points may lie apart: ``coef_max - coef_min``.
     Without integrality and ranges that bind, this is the problem of
@@ -177,10 +176,10 @@ def risk_score(
 def over_gentle_scales(program: Program, card: Card | None) -> Program:
     """Restate the program over gentle scales if a good card's scale is steeper.
 
-    Where totals part the classes any slope can be made steeper still, and few rows do not bear out
+    If totals separate the classes, any slope can be made steeper still, and few rows do not support
     the risks it states. At the lower end of the gentle scales the most points of a line add 5 to
     the score across the narrowest column (they multiply the odds by 148), and 5 more for every 500
-    rows of the rarer class, and the scale is 1 or less. Cards that part the rows widely are then
+    rows of the rarer class, and the scale is 1 or less. Cards that separate rows widely are then
     preferred, and what is proved is proved at such scales.
 
     Parameters
@@ -188,7 +187,7 @@ def over_gentle_scales(program: Program, card: Card | None) -> Program:
     program : Program
         Only a risk score with ``scale="auto"`` is stated anew.
     card : Card or None
-        The best card known; None: none is.
+        The best card known, if there is one.
 
     Returns
     -------
@@ -255,7 +254,7 @@ def any_scale(statement: Statement, bound: float) -> bool:
     ----------
     statement : Statement
     bound : float
-        What is proved over the statement's range of scales.
+        A bound proved over the statement's range of scales.
 
     Returns
     -------

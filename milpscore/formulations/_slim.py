@@ -92,17 +92,17 @@ def slim(
 
     with :math:`\delta` the grid step of the data (1 for integer data; the model counts totals in
     units of it), :math:`s_i` the weight of the merged row i, and :math:`M_i` the smallest number
-    that frees row i whatever w and T are.
+    that frees row i for all allowed w and T.
 
     Parameters
     ----------
     penalty : {"none", "tv", "binarsity"}
         Besides C_0 and C_1: lam times the total variation of the points along every feature, as in
-        :func:`risk_score`; a block of bins is stated by its cuts then.
+        :func:`risk_score`; a block of bins is then stated by its cuts.
     lam : float
         Its weight.
     threshold_gap : float, optional
-        For data on no usable grid: negative totals stay so far below T.
+        For data on no usable grid: how far negative totals stay below T.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What builders share: ranges, checks, the model of a statement, the decorator that records."""
+"""What builders share: ranges, checks, and the decorator that records their arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ IntegerKind = Literal["zero", "integer", "real"]
 Constraints: TypeAlias = "Iterable[Constraint]"
 
 LEAST, MOST = -5, 5
-"""The range of points where none is given."""
+"""The default range of points."""
 
 
 def as_design(
@@ -217,7 +217,7 @@ def column_index(design: Design, column: str | int, name: str) -> int:
 
 
 def refuse_crossed(design: Design, lower: IntArray, upper: IntArray) -> None:
-    """Raise FormulationError where the least points exceed the most."""
+    """Raise FormulationError if some column's least points exceed its most."""
     for j in np.flatnonzero(lower > upper)[:1]:
         raise FormulationError(
             f"{design.names[j]}: coef_min {lower[j]} is larger than coef_max {upper[j]}"

@@ -1,4 +1,4 @@
-"""The model of a statement, made where it is first asked for: a search needs none."""
+"""The model of a statement, made when it is first needed: a search needs none."""
 
 from __future__ import annotations
 
