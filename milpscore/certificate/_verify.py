@@ -105,7 +105,7 @@ def verify_certificate(
     Raises
     ------
     DataError
-        Where data or certificate cannot be read at all.
+        If data or certificate cannot be read at all.
     """
     parts = [_file(certificate)]
     try:

@@ -489,7 +489,7 @@ class Implies(Constraint):
 
 @dataclass(frozen=True)
 class TotalRange(Constraint):
-    """A range of every total a card can give, whatever combination of values a person has.
+    """A range of every total a card can give, for every combination of values.
 
     A feature adds what its columns have together in some row: with one-hot bins, the points of one
     bin. Features combine freely. Totals that occur in the data lie within as well.

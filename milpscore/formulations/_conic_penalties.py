@@ -484,7 +484,7 @@ def weighted_fused_lasso(data: ConicData, *, lam: float = LAM, weights: Any = No
         \min\ \tfrac1S \sum_i s_i\, \ell(y_i, w \cdot x_i + b)
             + \sum_{j=1}^{p-1} \lambda v_j |w_{j+1} - w_j|
 
-    lam times the weights v is one Parameter, ``lam_weights``. Where features are binned,
+    lam times the weights v is one Parameter, ``lam_weights``. If features are binned,
     :func:`milpscore.formulations.binarsity` keeps them apart.
 
     Parameters

@@ -190,7 +190,7 @@ def _as_ordinal(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> Ordina
 
 @dataclass(frozen=True)
 class _Ends:
-    """Where thresholds may lie, in steps of the grid: T_k from ``least(k)`` to ``most(k)``."""
+    """The ends of thresholds, in steps of the grid: T_k from ``least(k)`` to ``most(k)``."""
 
     low: int  # all rows reach it
     high: int  # none does

@@ -93,7 +93,7 @@ def risk_score(
     scale : float, "auto" or (float, float)
         Points in one unit of the score, sigma above, > 0. With a number it is fixed, and what is
         proved is proved at this scale. "auto" minimises over it too, and what is proved holds
-        whatever the scale; a pair of numbers is the range of scales.
+        at every scale; a pair of numbers is the range of scales.
     penalty : {"none", "l1", "l2", "facets", "eye", "tv", "binarsity"}
         Omega: the sum of sizes, half the sum of squares, Facets' integer form (w^2 + \|w\|) / 2,
         EYE of the ``expert``'s features; or the total variation of the points along every feature,

@@ -1,4 +1,4 @@
-"""The re-check: whatever a solver says is recomputed from the raw data."""
+"""The re-check: what a solver says is recomputed from the raw data."""
 
 import lazy_loader as lazy
 
