@@ -62,21 +62,21 @@ class _Margin(ABC):
         """Return f*(s) for s in [least, 0]."""
 
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Row losses of scores of shape (n,)."""
+        """Return row losses of scores of shape (n,)."""
         return self._at(y * z)
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Derivative in z, shape (n,); written to ``out`` if there is one."""
+        """Return the derivative in z, shape (n,); written to ``out`` if there is one."""
         slope = self._slope(np.multiply(y, z, out=out))
         slope *= y
         return slope
 
     def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Second derivative in z, shape (n,); at a corner one of the generalised ones."""
+        """Return the second derivative in z, shape (n,); at a corner a generalised one."""
         return self._bend(y * z)
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """Row conjugates; infinite outside the domain."""
+        """Return row conjugates; infinite outside the domain."""
         s = y * u
         inside = np.minimum(np.maximum(s, self.least), 0.0)
         return np.where(s == inside, self._dual(inside), np.inf)
@@ -226,22 +226,22 @@ class Squared:
     curvature: ClassVar[float] = 1.0
 
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Row losses of scores of shape (n,)."""
+        """Return row losses of scores of shape (n,)."""
         row = z - y
         np.multiply(row, row, out=row)
         row *= 0.5
         return row
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Derivative z - y, shape (n,)."""
+        """Return the derivative z - y, shape (n,)."""
         return np.subtract(z, y, out=out)
 
     def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Second derivative 1, shape (n,)."""
+        """Return the second derivative 1, shape (n,)."""
         return np.ones_like(z)
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """Row conjugates, finite everywhere; shape (n,)."""
+        """Return row conjugates, finite everywhere; shape (n,)."""
         return u * y + 0.5 * u * u
 
 
@@ -254,26 +254,26 @@ class Poisson:
     curvature: ClassVar[float] = float("inf")
 
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Row losses of scores of shape (n,); infinite where exp(z) overflows."""
+        """Return row losses of scores of shape (n,); infinite where exp(z) overflows."""
         with np.errstate(over="ignore"):
             row = np.exp(z)
         row -= y * z
         return row
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Derivative exp(z) - y, shape (n,)."""
+        """Return the derivative exp(z) - y, shape (n,)."""
         with np.errstate(over="ignore"):
             row = np.exp(z, out=out)
         row -= y
         return row
 
     def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Second derivative exp(z), shape (n,)."""
+        """Return the second derivative exp(z), shape (n,)."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(z))
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """Row conjugates; infinite where u < -y."""
+        """Return row conjugates; infinite where u < -y."""
         a = u + y
         inside = np.maximum(a, 0.0)
         return np.where(a >= 0.0, _entropy(inside) - inside, np.inf)
@@ -292,28 +292,28 @@ class Multinomial:
     curvature: ClassVar[float] = 0.5
 
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Row losses of scores of shape (n, K); shape (n,)."""
+        """Return row losses of scores of shape (n, K); shape (n,)."""
         top = z.max(axis=1)
         return np.asarray(top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[_of_class(z, y)])
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Class probabilities minus the indicator of the row's class, shape (n, K)."""
+        """Return class probabilities minus the indicator of the row's class, shape (n, K)."""
         probability = _softmax(z, out)
         probability[_of_class(z, y)] -= 1.0
         return probability
 
     def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Diagonal p (1 - p) of the second derivative, shape (n, K)."""
+        """Return the diagonal p (1 - p) of the second derivative, shape (n, K)."""
         probability = _softmax(z)
         return probability * (1.0 - probability)
 
     def mean_hessian(self, z: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """Weighted sum over the rows of diag(p) - p p', shape (K, K)."""
+        """Return the weighted sum over the rows of diag(p) - p p', shape (K, K)."""
         p = _softmax(z)
         return np.asarray(np.diag(weight @ p) - (p * weight[:, None]).T @ p)
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """Row conjugates, shape (n,); infinite where u + e_y leaves the simplex."""
+        """Return row conjugates, shape (n,); infinite where u + e_y leaves the simplex."""
         a = u.copy()
         a[_of_class(u, y)] += 1.0
         # rounding moves a sum of K probabilities by a few units in the last place
@@ -404,18 +404,18 @@ class Hinge:
     task: ClassVar[LossTask] = "classification"
 
     def value(self, z: FloatArray, y: FloatArray | IntArray) -> FloatArray:
-        """Row losses of real scores of shape (n,)."""
+        """Return row losses of real scores of shape (n,)."""
         return np.asarray(np.maximum(0.0, self.margin - y * z) / self.margin)
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """u y margin where 0 <= -y u margin <= 1, else infinite."""
+        """Return u y margin where 0 <= -y u margin <= 1, else infinity."""
         share = -(y * u) * self.margin
         return np.where((share >= 0.0) & (share <= 1.0), -share, np.inf)
 
     def exact_rows(
         self, totals: GridTotals, intercept: Fraction, y: IntArray
     ) -> tuple[IntArray, Fraction]:
-        """Whole multiples of a unit: everything is scaled to the denominators' common multiple."""
+        """Return whole multiples of a unit, one over the denominators' common multiple."""
         margin = Fraction(repr(float(self.margin)))
         unit = totals.unit
         # math.lcm: a real intercept's denominator takes the product beyond 64 bits
@@ -429,13 +429,13 @@ class Hinge:
         return np.maximum(slack, 0), grain / margin
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
-        """Row losses in floating point."""
+        """Return row losses in floating point."""
         return self.value(totals.scores(intercept), y)
 
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
-        """Exact minimiser over b: a convex piecewise-linear loss, kinks at y margin - total."""
+        """Return the exact minimiser of a piecewise-linear loss with kinks at y margin - total."""
         margin = Fraction(repr(float(self.margin)))
         values, unit = _raw(totals)
         kinks = y * float(margin / unit) - values
@@ -455,7 +455,7 @@ class Hinge:
     def best_intercepts(
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
-        """(intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
+        """Return (intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
         kinks = self.margin * y[:, None] - totals
         order = np.argsort(kinks, axis=0)
         slope = np.cumsum(weight[order], axis=0) - weight[y > 0].sum()
@@ -486,13 +486,13 @@ class ZeroOne:
     def exact_rows(
         self, totals: GridTotals, intercept: Fraction, y: IntArray
     ) -> tuple[IntArray, Fraction]:
-        """Errors as 0/1 with unit 1."""
+        """Return errors as 0/1, and the unit 1."""
         least_positive = math.ceil(-intercept / totals.unit)
         answer = np.where(totals.counts >= least_positive, 1, -1)
         return (answer != y).astype(np.int64), Fraction(1)
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
-        """Errors as 0.0/1.0; a total closer to T than its rounding error counts as an error."""
+        """Return errors as 0.0/1.0; a total closer to T than its rounding error is one."""
         distance = totals.scores(intercept)
         answer = np.where(distance >= 0, 1, -1)
         undecided = np.abs(distance) <= totals.error + 2.0**-52 * abs(float(intercept))
@@ -502,7 +502,7 @@ class ZeroOne:
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
-        """One sweep over the sorted totals; among equals the threshold in the middle of the gap."""
+        """Sweep the sorted totals; among equals take the threshold in the middle of the gap."""
         counted = weight > 0  # a row of weight 0 must not move the middle of a gap
         raw, unit = _raw(totals)
         y, weight = y[counted], weight[counted]
@@ -521,7 +521,7 @@ class ZeroOne:
     def best_intercepts(
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
-        """(intercepts, mean losses), both of shape (V,), for totals of shape (n, V).
+        """Return (intercepts, mean losses), both of shape (V,), for totals of shape (n, V).
 
         Thresholds outside the allowed range are left out; a column with none inside has an
         infinite loss.
@@ -595,7 +595,7 @@ class RiskLoss:
         return self.base.name
 
     def at(self, scale: float) -> RiskLoss:
-        """The loss at one scale."""
+        """Return the loss at one scale."""
         return RiskLoss(self.base, scale)
 
     @property
@@ -609,18 +609,18 @@ class RiskLoss:
         return self.scale
 
     def answers(self, y: IntArray) -> FloatArray:
-        """The classes -1/+1 as the base loss reads them."""
+        """Return the classes -1/+1 as the base loss reads them."""
         values = y.astype(np.float64)
         return (values + 1.0) / 2.0 if self.base.task == "count" else values
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
-        """Row losses in floating point, shape (n,)."""
+        """Return row losses in floating point, shape (n,)."""
         return self.base.value(totals.scores(intercept) / self.fixed, self.answers(y))
 
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
-        """The allowed intercept of least mean loss."""
+        """Return the allowed intercept of least mean loss."""
         best, _ = self.best_intercepts(totals.floats.values[:, None], y, weight, allowed)
         value = Fraction(float(best[0]))
         if allowed.step is None:
@@ -630,7 +630,7 @@ class RiskLoss:
     def best_intercepts(
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
-        """(intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
+        """Return (intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
         totals, y, weight = _distinct(totals, y, weight)
         if isinstance(self.scale, ScaleRange):
             lines = self.best_lines(totals, y, weight, allowed)
@@ -646,7 +646,7 @@ class RiskLoss:
     def best_lines(
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Lines:
-        """Slopes, intercepts of the score and mean losses, for totals of shape (n, V)."""
+        """Return slopes, intercepts of the score and mean losses, for totals of shape (n, V)."""
         from milpscore.losses.lines import LossRows, best_lines
 
         assert isinstance(self.scale, ScaleRange)
@@ -656,7 +656,7 @@ class RiskLoss:
         return best_lines(rows, totals, slopes, (float(allowed.lower), float(allowed.upper)))
 
     def held_losses(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
-        """Mean losses of totals with their intercepts, (n, V), each at its best slope; (V,)."""
+        """Return mean losses (V,) of totals with intercepts, (n, V), each at its best slope."""
         from milpscore.losses.lines import LossRows, held_slopes
 
         share, answers = (weight / weight.sum())[:, None], self.answers(y)[:, None]

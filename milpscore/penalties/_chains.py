@@ -271,7 +271,7 @@ class Binarsity(_Chains):
 def data_driven_weights(
     counts: Sequence[Sequence[float]] | Sequence[FloatArray], blocks: Sequence[Sequence[int]]
 ) -> FloatArray:
-    """Binarsity's weights sqrt((log d / n) pi_jk), from the rows in each bin.
+    """Return Binarsity's weights sqrt((log d / n) pi_jk), from the rows in each bin.
 
     pi_jk is the share of rows in bins k, ..., d_j of feature j and d the number of columns.
     Erratum: the slide deletes k columns where it should be k - 1 (its last jump would cost

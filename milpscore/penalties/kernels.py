@@ -31,8 +31,8 @@ def soft(
         value = y[i]
         threshold = step * weight[i * by_weight]
         # y less its clipped part needs no sign
-        kept = value - min(max(value, -threshold), threshold)
-        out[i] = kept / (1.0 + step * ridge[i * by_ridge])
+        rest = value - min(max(value, -threshold), threshold)
+        out[i] = rest / (1.0 + step * ridge[i * by_ridge])
 
 
 @compiled

@@ -140,8 +140,8 @@ class Ramps:
         weight = _line(self.weight * self.slopes[0] if straight else self.weight)
         # microseconds of NumPy, to the same values, where loading a kernel takes half a second
         if straight and y.size <= 4096:
-            held = np.minimum(np.maximum(y, -step * weight), step * weight)
-            np.divide(y - held, 1.0 + step * _line(self.ridge), out=out)
+            clipped = np.minimum(np.maximum(y, -step * weight), step * weight)
+            np.divide(y - clipped, 1.0 + step * _line(self.ridge), out=out)
             return
         from milpscore.penalties import kernels
 
@@ -380,7 +380,7 @@ class L1(Separable):
     name: ClassVar[str] = "l1_penalty"
 
     def form(self, lam: float) -> Ramps:
-        """Weight lam."""
+        """Return the form of weight lam."""
         return Ramps(lam, 0.0, _ONE)
 
 
@@ -397,7 +397,7 @@ class L2(Separable):
     name: ClassVar[str] = "l2"
 
     def form(self, lam: float) -> Ramps:
-        """Ridge lam."""
+        """Return the form of ridge lam."""
         return Ramps(0.0, lam, _ONE)
 
 
@@ -419,7 +419,7 @@ class ElasticNet(Separable):
         checks.number("l1_ratio", self.l1_ratio, least=0.0, most=1.0)
 
     def form(self, lam: float) -> Ramps:
-        """Weight and ridge by the ratio."""
+        """Return the form of weight and ridge by the ratio."""
         return Ramps(lam * self.l1_ratio, lam * (1.0 - self.l1_ratio), _ONE)
 
 
@@ -447,7 +447,7 @@ class WeightedL1(_Weighted):
     name: ClassVar[str] = "weighted_l1"
 
     def form(self, lam: float) -> Ramps:
-        """Weights lam weights_j."""
+        """Return the form of weights lam weights_j."""
         return Ramps(lam * self.weights, 0.0, _ONE)
 
 
@@ -465,7 +465,7 @@ class WeightedL2(_Weighted):
     name: ClassVar[str] = "weighted_l2"
 
     def form(self, lam: float) -> Ramps:
-        """Ridges lam weights_j^2."""
+        """Return the form of ridges lam weights_j^2."""
         return Ramps(0.0, lam * self.weights**2, _ONE)
 
 
@@ -491,7 +491,7 @@ class AdaptiveL1(Separable):
         self._store("initial", checks.vector("initial", self.initial, least=-np.inf))
 
     def form(self, lam: float) -> Ramps:
-        """Weights lam / |initial_j|; where that is not finite, infinite at every lam."""
+        """Return the form of weights lam / |initial_j|, infinite at every lam if initial_j is 0."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             weight = 1.0 / np.abs(self.initial)
             return Ramps(np.where(np.isinf(weight), np.inf, lam * weight), 0.0, _ONE)
@@ -527,7 +527,7 @@ class NaiveCredibility(Separable):
         self._store("expert", checks.vector("expert", self.expert, most=1.0))
 
     def form(self, lam: float) -> Ramps:
-        """Weights on what is unknown, ridges on what the expert knows."""
+        """Return the form of weights on what is unknown, ridges on what the expert knows."""
         weight = 2 * self.beta * (1 - self.expert)
         return Ramps(lam * weight, lam * (2 * (1 - self.beta) * self.expert**2), _ONE)
 
@@ -563,7 +563,7 @@ class Facets(Separable):
         checks.number("gamma", self.gamma, least=0.0, strict=True)
 
     def form(self, lam: float) -> Ramps:
-        """Slopes 1, 2, 3, ..."""
+        """Return the form of slopes 1, 2, 3, ..."""
         return Ramps(lam / self.gamma, 0.0, _ONE, 1.0, self.gamma)
 
 
@@ -605,7 +605,7 @@ class AlphaFacets(Separable):
         self._store("alpha", tuple(alpha.tolist()))
 
     def form(self, lam: float) -> Ramps:
-        """Slopes alpha_0, alpha_0 + alpha_1, ..."""
+        """Return the form of slopes alpha_0, alpha_0 + alpha_1, ..."""
         return Ramps(lam / self.gamma, 0.0, np.cumsum(self.alpha), self.alpha[-1], self.gamma)
 
 
@@ -638,6 +638,6 @@ class StronglyConvexFacets(Separable):
         checks.number("gamma", self.gamma, least=0.0, strict=True)
 
     def form(self, lam: float) -> Ramps:
-        """Slopes 1, 1 + (1 - eps), ..., and a ridge."""
+        """Return the form of slopes 1, 1 + (1 - eps), ..., and a ridge."""
         weight = lam / self.gamma
         return Ramps(weight, weight * self.eps / self.gamma, _ONE, 1.0 - self.eps, self.gamma)

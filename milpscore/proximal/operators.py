@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,32 +14,6 @@ from milpscore.proximal.policy import POLICY
 
 if TYPE_CHECKING:
     from milpscore.data.onehot_codes import BinnedDesign
-
-
-class Operator(Protocol):
-    """A design X of shape (n, p) known by its products."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    def matvec(self, w: FloatArray) -> FloatArray:
-        """X w for w of shape (p,) or (p, K)."""
-
-    def rmatvec(self, r: FloatArray) -> FloatArray:
-        """X' r for r of shape (n,) or (n, K)."""
-
-    def squares(self, weight: FloatArray) -> FloatArray:
-        """Diagonal of X' diag(weight) X, shape (p,)."""
-
-    def gram(self, weight: FloatArray) -> FloatArray:
-        """X' diag(weight) X, shape (p, p)."""
-
-    def columns(self, index: IntArray) -> Operator:
-        """Some of the columns; all of them without a copy."""
-
-    def take(self, rows: IntArray) -> Operator:
-        """Some of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +28,7 @@ class DenseOperator:
         return self.X.shape[0], self.X.shape[1]
 
     def matvec(self, w: FloatArray) -> FloatArray:
-        """X w; columns without weight are not read if they are most."""
+        """Return X w for w of shape (p,) or (p, K); columns without weight are not read if most."""
         if self.X.size > POLICY.small_cells:
             used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
             if len(used) < POLICY.sparse_share * len(w):
@@ -62,30 +36,30 @@ class DenseOperator:
         return np.asarray(self.X @ w)
 
     def rmatvec(self, r: FloatArray) -> FloatArray:
-        """X' r."""
+        """Return X' r for r of shape (n,) or (n, K)."""
         return np.asarray(self.X.T @ r)
 
     def squares(self, weight: FloatArray) -> FloatArray:
-        """Diagonal of X' diag(weight) X."""
+        """Return the diagonal of X' diag(weight) X."""
         return np.asarray(np.einsum("ij,ij,i->j", self.X, self.X, weight, optimize=False))
 
     def cross(self, index: IntArray, weight: FloatArray) -> FloatArray:
-        """The rows ``index`` of X' diag(weight) X."""
+        """Return the rows ``index`` of X' diag(weight) X."""
         return np.asarray((self.columns(index).X * weight[:, None]).T @ self.X)
 
     def gram(self, weight: FloatArray) -> FloatArray:
-        """X' diag(weight) X by one symmetric product."""
+        """Return X' diag(weight) X by one symmetric product."""
         scaled = self.X * np.sqrt(weight)[:, None]
         return np.asarray(scaled.T @ scaled)
 
     def columns(self, index: IntArray) -> DenseOperator:
-        """Some of the columns, copied."""
+        """Return some of the columns, copied unless they are all."""
         if len(index) == self.shape[1]:
             return self
         return DenseOperator(self.X.T[index].T)  # rows of a C array: copied in one piece each
 
     def take(self, rows: IntArray) -> DenseOperator:
-        """Some of the rows."""
+        """Return some of the rows."""
         return DenseOperator(np.asfortranarray(self.X[rows]))
 
 
@@ -106,35 +80,35 @@ class SparseOperator:
         return self.X.data, self.X.indices, self.X.indptr
 
     def matvec(self, w: FloatArray) -> FloatArray:
-        """X w."""
+        """Return X w."""
         return np.asarray(self.X @ w)
 
     def rmatvec(self, r: FloatArray) -> FloatArray:
-        """X' r."""
+        """Return X' r."""
         return np.asarray(self._transposed @ r)
 
     def squares(self, weight: FloatArray) -> FloatArray:
-        """Diagonal of X' diag(weight) X."""
+        """Return the diagonal of X' diag(weight) X."""
         return np.asarray(self._transposed.power(2) @ weight)
 
     def cross(self, index: IntArray, weight: FloatArray) -> FloatArray:
-        """The rows ``index`` of X' diag(weight) X, dense."""
+        """Return the rows ``index`` of X' diag(weight) X, dense."""
         some = self.X[:, index]
         some.data *= weight[some.indices]
         return np.asarray((some.T @ self.X).toarray())
 
     def gram(self, weight: FloatArray) -> FloatArray:
-        """X' diag(weight) X, dense."""
+        """Return X' diag(weight) X, dense."""
         scaled = self.X.copy()
         scaled.data *= weight[scaled.indices]
         return np.asarray((self._transposed @ scaled).toarray())
 
     def columns(self, index: IntArray) -> SparseOperator:
-        """Some of the columns."""
+        """Return some of the columns."""
         return self if len(index) == self.shape[1] else SparseOperator(self.X[:, index])
 
     def take(self, rows: IntArray) -> SparseOperator:
-        """Some of the rows."""
+        """Return some of the rows."""
         return SparseOperator(self.X[rows].tocsc())
 
     @cached_property
@@ -157,7 +131,7 @@ class BinnedOperator:
         return n, p if self.index is None else len(self.index)
 
     def matvec(self, w: FloatArray) -> FloatArray:
-        """X w by a gather."""
+        """Return X w by a gather."""
         if self.index is None:
             return self.X.matvec(w)
         whole = np.zeros((self.X.shape[1], *w.shape[1:]))
@@ -165,28 +139,32 @@ class BinnedOperator:
         return self.X.matvec(whole)
 
     def rmatvec(self, r: FloatArray) -> FloatArray:
-        """X' r by a count."""
+        """Return X' r by a count."""
         counts = self.X.rmatvec(r)
         return counts if self.index is None else np.asarray(counts[self.index])
 
     def squares(self, weight: FloatArray) -> FloatArray:
-        """Weight in each bin: the entries are 0 and 1."""
+        """Return the weight in each bin: the entries are 0 and 1."""
         return self.rmatvec(weight)
 
     def gram(self, weight: FloatArray) -> FloatArray:
-        """Weight in each pair of bins."""
+        """Return the weight in each pair of bins."""
         table = self.X.gram(weight)
         return table if self.index is None else np.asarray(table[np.ix_(self.index, self.index)])
 
     def columns(self, index: IntArray) -> BinnedOperator:
-        """Some of the columns, by name: nothing is copied."""
+        """Return some of the columns, by name: nothing is copied."""
         if len(index) == self.shape[1]:
             return self
         return BinnedOperator(self.X, index if self.index is None else self.index[index])
 
     def take(self, rows: IntArray) -> BinnedOperator:
-        """Some of the rows."""
+        """Return some of the rows."""
         return BinnedOperator(self.X.take(rows), self.index)
+
+
+Operator: TypeAlias = DenseOperator | SparseOperator | BinnedOperator
+"""A design X of shape (n, p) known by its products."""
 
 
 def as_operator(X: Any) -> Operator:
@@ -214,7 +192,6 @@ def with_ones(X: Any) -> Operator:
         from scipy.sparse import csc_array, hstack
 
         return SparseOperator(csc_array(hstack([operator.X, np.ones((n, 1))], format="csc")))
-    assert isinstance(operator, BinnedOperator)
     binned = operator.X  # a feature of one bin that every row lies in
     codes = np.column_stack([binned.codes, np.zeros(n, dtype=np.uint8)])
     return BinnedOperator(replace(binned, codes=codes, n_bins=(*binned.n_bins, 1)))
