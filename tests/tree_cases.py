@@ -92,8 +92,8 @@ class Rule:
     def allows_answers(self, positive: Any) -> Any:
         return np.ones(positive.shape[1], dtype=bool)
 
-    def allows_cuts(self, place: Any, cuts: int) -> Any:
-        return np.ones(cuts, dtype=bool)
+    def allows_cuts(self, cuts: Any) -> Any:
+        return np.ones(len(cuts), dtype=bool)
 
     def tightened(self, lower: Any, upper: Any) -> Any:
         return lower, upper

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from milpscore.core.card import Card, GridTotals, card_totals
+from milpscore.core.card import Card, GridTotals, TotalCuts, card_totals
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, is_whole, near_matches
 from milpscore.core.statement import Reach, Statement
@@ -225,14 +225,9 @@ class Wrong:
         wrong = positive != (design.merged.y > 0)[:, None]
         return np.asarray(design.merged.sums(self.cost) @ wrong <= self.allowed)
 
-    def allows_cuts(self, design: Design, place: IntArray, cuts: int) -> BoolArray:
-        """Return which cuts of the raw rows' sorted totals keep to the limit."""
-        positive = design.y > 0
-        missed = np.bincount(place[positive], self.cost[positive], minlength=cuts)
-        taken = np.bincount(place[~positive], self.cost[~positive], minlength=cuts)
-        below = np.r_[0.0, np.cumsum(missed)[:-1]]
-        above = np.cumsum(taken[::-1])[::-1]
-        return np.asarray(below + above <= self.allowed)
+    def allows_cuts(self, design: Design, cuts: TotalCuts) -> BoolArray:
+        """Return which cuts of the raw rows' totals keep to the limit."""
+        return np.asarray(cuts.wrong(self.cost, design.y > 0) <= self.allowed)
 
 
 def wrong_rows(X: FloatArray, y: IntArray, step: Fraction | None, card: Card) -> BoolArray:
@@ -377,9 +372,9 @@ class AppliedConstraint:
         fine = [part.allows_answers(self.design, positive) for part in self._limits]
         return _all(fine, positive.shape[1])
 
-    def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
-        """Return which cuts of the sorted totals keep to the limits on errors."""
-        return _all([part.allows_cuts(self.design, place, cuts) for part in self._limits], cuts)
+    def allows_cuts(self, cuts: TotalCuts) -> BoolArray:
+        """Return which cuts of the raw rows' totals keep to the limits on errors."""
+        return _all([part.allows_cuts(self.design, cuts) for part in self._limits], len(cuts))
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Return whether a card with points on ``included``, none on ``excluded``, may meet it."""

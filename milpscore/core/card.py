@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +158,48 @@ def card_totals(X: FloatArray, step: Fraction | None, card: Card) -> Totals:
     magnitude = float((np.abs(X[:, used]) @ np.abs(w).astype(np.float64)).max(initial=0.0))
     values, rest = _two_fold(X[:, used], w)
     return FloatTotals(values, 2.0**-52 * (magnitude + 1.0), rest)
+
+
+@dataclass(frozen=True, eq=False)
+class TotalCuts:
+    """The ways to cut totals: cut k answers positive from ``distinct[k]`` on (a tie does).
+
+    ``distinct`` (K,) rises, and the cut K answers positive nowhere; ``place`` (n,) is where each
+    row's total stands.
+    """
+
+    distinct: npt.NDArray[Any]
+    place: IntArray
+
+    @classmethod
+    def of(cls, totals: npt.NDArray[Any]) -> TotalCuts:
+        """Sort the totals of rows, shape (n,)."""
+        order, place = np.argsort(totals), np.empty(len(totals), dtype=np.int64)
+        ordered, first = totals[order], np.ones(len(totals), dtype=bool)
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+        place[order] = np.cumsum(first) - 1
+        return cls(ordered[first], place)
+
+    def __len__(self) -> int:
+        """How many cuts there are, K + 1."""
+        return len(self.distinct) + 1
+
+    def below(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Sums of the rows' values over the rows that each cut answers negative; (K + 1,)."""
+        sums = np.zeros(len(self), values.dtype)
+        np.add.at(sums[1:], self.place, values)  # exact for whole numbers beyond 2^53 as well
+        return np.cumsum(sums, out=sums)
+
+    def above(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Sums of the rows' values over the rows that each cut answers positive; (K + 1,)."""
+        sums = np.zeros(len(self), values.dtype)
+        np.add.at(sums, self.place, values)
+        return np.cumsum(sums[::-1])[::-1]
+
+    def wrong(self, cost: npt.NDArray[Any], positive: npt.NDArray[np.bool_]) -> FloatArray:
+        """Cost of the rows that each cut errs on; ``positive`` are the true classes; (K + 1,)."""
+        missed, taken = np.where(positive, cost, 0.0), np.where(positive, 0.0, cost)
+        return np.asarray(self.below(missed) + self.above(taken))
 
 
 def _two_sum(a: FloatArray, b: FloatArray | float) -> tuple[FloatArray, FloatArray]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from milpscore.core.card import Card, FloatTotals, GridTotals, Totals, card_totals
+from milpscore.core.card import Card, FloatTotals, GridTotals, TotalCuts, Totals, card_totals
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 
 LAM = 0.01
@@ -206,12 +206,8 @@ class Requirement(Protocol):
     def allows_answers(self, positive: BoolArray) -> BoolArray:
         """Which columns of answers to merged rows, shape (m, V), keep to the limits on errors."""
 
-    def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
-        """Which of the ways to cut sorted totals keep to the limits on errors; shape (cuts,).
-
-        ``place``, shape (n,), holds each raw row's position among the distinct totals; cut k
-        answers positive from the k-th of them on.
-        """
+    def allows_cuts(self, cuts: TotalCuts) -> BoolArray:
+        """Which of the ways to cut the raw rows' totals keep to the limits on errors."""
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Whether a card with points on ``included`` and none on ``excluded`` may meet it.
@@ -525,16 +521,12 @@ def held_thresholds(
     """
     ends, kept = np.full((2, totals.shape[1]), np.nan), np.zeros(totals.shape[1], dtype=bool)
     sure = [float(signed[signed < 0].sum()) for signed, _ in limits]
-    orders = np.argsort(totals, axis=0, kind="stable")
     for k, column in enumerate(totals.T):
-        order = orders[:, k]
-        ordered = column[order]
-        last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-        distinct = ordered[last]
-        fine = np.ones(len(distinct) + 1, dtype=bool)
+        cuts = TotalCuts.of(column)
+        distinct = cuts.distinct
+        fine = np.ones(len(cuts), dtype=bool)
         for (signed, allowed), least in zip(limits, sure, strict=True):
-            wrong = np.r_[0.0, np.cumsum(signed[order])[last]] - least
-            fine &= wrong <= allowed + 1e-12 * (allowed - least)
+            fine &= cuts.below(signed) - least <= allowed + 1e-12 * (allowed - least)
         at = int(np.searchsorted(distinct, unlimited[k]))
         kept[k] = fine[at]
         lower, upper = np.flatnonzero(fine[:at]), np.flatnonzero(fine[at:])
@@ -568,13 +560,13 @@ def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[I
     grid = isinstance(totals, GridTotals)
     unit = totals.unit if isinstance(totals, GridTotals) else Fraction(1)
     values = totals.counts if isinstance(totals, GridTotals) else totals.values
-    distinct, place = np.unique(values, return_inverse=True)
-    cuts = len(distinct) + 1
-    fine = np.logical_and.reduce([limit.allows_cuts(place, cuts) for limit in limits])
+    cuts = TotalCuts.of(values)
+    distinct = cuts.distinct
+    fine = np.logical_and.reduce([limit.allows_cuts(cuts) for limit in limits])
     changes = np.flatnonzero(np.diff(np.r_[False, fine, False].astype(np.int8)))
     for first, last in zip(changes[::2].tolist(), (changes[1::2] - 1).tolist(), strict=True):
         lower, upper = statement.intercept.lower, statement.intercept.upper
-        if last < cuts - 1:  # a tie is positive: b = -total takes the row
+        if last < len(distinct):  # a tie is positive: b = -total takes the row
             lower = max(lower, -Fraction(distinct[last].item()) * unit)
         if first > 0:
             beyond = -Fraction(distinct[first - 1].item()) * unit

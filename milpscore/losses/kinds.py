@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from milpscore.core.card import FloatTotals, GridTotals, Totals
+from milpscore.core.card import FloatTotals, GridTotals, TotalCuts, Totals
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import InterceptRule, LossTask, ScaleRange, SmoothLoss
@@ -505,12 +505,8 @@ class ZeroOne:
         """Sweep the sorted totals; among equals take the threshold in the middle of the gap."""
         counted = weight > 0  # a row of weight 0 must not move the middle of a gap
         raw, unit = _raw(totals)
-        y, weight = y[counted], weight[counted]
-        distinct, where = np.unique(raw[counted], return_inverse=True)
-        positive = np.bincount(where, weights=weight * (y > 0), minlength=len(distinct))
-        negative = np.bincount(where, weights=weight * (y < 0), minlength=len(distinct))
-        # cut k answers positive from distinct[k] on: misses positives below, takes negatives above
-        errors = np.r_[0.0, np.cumsum(positive)] + np.r_[np.cumsum(negative[::-1])[::-1], 0.0]
+        cuts = TotalCuts.of(raw[counted])
+        distinct, errors = cuts.distinct, cuts.wrong(weight[counted], y[counted] > 0)
         for k in np.argsort(errors, kind="stable"):
             threshold = _threshold(distinct, int(k), unit, isinstance(totals, GridTotals))
             intercept = _within(-threshold, allowed)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import DecisionRule
+from milpscore.core.card import DecisionRule, TotalCuts
 from milpscore.core.design import Design, FloatArray, IntArray, as_fraction
 from milpscore.core.errors import OptionError
 from milpscore.scorecard.rendering import attainable_totals, number
@@ -129,16 +129,14 @@ def _best(
     card: Scorecard, totals: FloatArray, positive: Flags, weight: FloatArray, risk: float | None
 ) -> Fraction:
     """The total with the greatest Youden's index, or the least cost; the lowest of equal ones."""
-    known, where = np.unique(totals, return_inverse=True)
-    hits = np.bincount(where, weights=weight * positive, minlength=len(known))
-    alarms = np.bincount(where, weights=weight * ~positive, minlength=len(known))
-    # of each cut: the positives and the others at or above it; last, above all totals
-    true, false = (np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (hits, alarms))
+    cuts = TotalCuts.of(totals)
+    true, false = cuts.above(weight * positive), cuts.above(weight * ~positive)
     if risk is None:
         gain = true / max(true[0], 1e-300) - false / max(false[0], 1e-300)
     else:
         gain = (1 - risk) * true - risk * false
     best = int(np.flatnonzero(gain >= gain.max() - 1e-12 * max(1.0, abs(gain).max()))[0])
+    known = cuts.distinct
     return as_fraction(float(known[best])) if best < len(known) else _above(card, known)
 
 

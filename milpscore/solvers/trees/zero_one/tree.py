@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from milpscore.core.card import Card
+from milpscore.core.card import Card, TotalCuts
 from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.errors import OptionError
 from milpscore.core.jit import heeding_interrupts
@@ -141,17 +141,9 @@ class CardKeeper:
     def outcomes(self, w: IntArray) -> FloatArray:
         """Return per way to cut w's totals the objective, and the cost beyond each limit."""
         p = self.patterns
-        totals = p.totals(w, True)
-        order = np.argsort(totals, kind="stable")
-        ends = np.flatnonzero(np.append(np.diff(totals[order]) != 0, True))
-
-        def wrong(values: FloatArray) -> FloatArray:
-            signed = values * p.y
-            below = np.r_[0.0, np.cumsum(signed[order])[ends]]
-            return np.asarray(below - signed[signed < 0].sum())
-
-        beyond = [wrong(cost) - allowed for cost, allowed in p.limits]
-        share = wrong(p.weight) / math.fsum(p.weight) + p.charge(w)
+        cuts, positive = TotalCuts.of(p.totals(w, True)), p.y > 0
+        beyond = [cuts.wrong(cost, positive) - allowed for cost, allowed in p.limits]
+        share = cuts.wrong(p.weight, positive) / math.fsum(p.weight) + p.charge(w)
         return np.column_stack([share, *beyond])
 
     def _cuts(
@@ -165,23 +157,15 @@ class CardKeeper:
         p = self.patterns
         merged = apart or bool(limits)
         net, base = (p.signed, p.base) if merged else (p.net, 0)
-        totals = p.totals(w, merged)
-        order = np.argsort(totals, kind="stable")
-        ordered = totals[order]
-        ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-        distinct = ordered[ends]
-
-        def wrong(signed: Any) -> Any:
-            """Return per cut its positive rows: all up to the first total, none beyond the last."""
-            return np.r_[0, np.cumsum(signed[order])[ends]] - signed[signed < 0].sum()
-
-        errors = wrong(net.astype(np.int64)) - base
+        cuts = TotalCuts.of(p.totals(w, merged))
+        distinct, net = cuts.distinct, net.astype(np.int64)
+        errors = cuts.below(net) - net[net < 0].sum() - base
         beyond = int(distinct[-1]) + 1
         last = max(beyond, p.t_low) if p.thrifty else p.t_high
         low = np.maximum(np.concatenate([[p.t_low], distinct + 1]), p.t_low)
         high = np.minimum(np.concatenate([distinct, [last]]), p.t_high)
         fine = np.logical_and.reduce(
-            [low <= high, *(wrong(cost * p.y) <= allowed for cost, allowed in limits)]
+            [low <= high, *(cuts.wrong(cost, p.y > 0) <= allowed for cost, allowed in limits)]
         )
         kept = np.flatnonzero(fine)
         for i in kept[np.argsort(errors[kept], kind="stable")].tolist():
