@@ -10,47 +10,33 @@ from dataclasses import replace
 from typing import Any
 
 from milpscore.core.design import Design
-from milpscore.core.errors import (
-    FormulationError,
-    OptionError,
-    did_you_mean,
-)
+from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination, claim_of
 from milpscore.formulations import FORMULATIONS, gentle_scale, over_gentle_scales
 from milpscore.losses import RiskLoss, ZeroOne
-from milpscore.search.starts import (
-    FAST,
-    fast_cards,
-    heuristic_result,
-    start_beside,
-    work_within,
-)
+from milpscore.search.starts import FAST, fast_cards, heuristic_result, start_beside, work_within
 from milpscore.search.work import Work
 from milpscore.solvers import solve
 from milpscore.solvers.engine import progress_line
 from milpscore.solvers.options import Options
 from milpscore.verify import evaluate
 
-_START = 0.1
-"""Share of the time limit that the start may take."""
-
 MAX_TERMS = 5
-"""Terms of a card that is fitted for a person, unless asked otherwise: builders set no limit."""
-
+"""Default number of terms of a card fitted for a person; builders set no limit."""
 
 FORMULATION = "risk_score"
-"""What is fitted unless another formulation is named."""
+"""Default formulation."""
 
 
 def with_few_terms(formulation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A builder's arguments, the terms limited where it takes a limit and none was asked for."""
+    """A builder's arguments, with the default ``max_terms`` if the builder takes one."""
     takes = "max_terms" in inspect.signature(FORMULATIONS[formulation]).parameters
     return {**({"max_terms": MAX_TERMS} if takes else {}), **arguments}
 
 
 def require_known(argument: str, known: Sequence[str], refusal: str) -> None:
-    """Raise FormulationError for an argument that is not known, naming the nearest."""
+    """Raise FormulationError for an unknown argument, naming the nearest known one."""
     if argument not in known:
         hint = did_you_mean(argument, known)
         raise FormulationError(f"{refusal} {argument!r}; {hint}known are {', '.join(known)}")
@@ -74,7 +60,7 @@ def fit_card(
     """Build a formulation, solve it and return the best verified card.
 
     Exact programs are solved from a heuristic start; relaxed ones (convex and sparse rounding) are
-    solved as LPs and rounded, the LP's optimum being the bound.
+    solved as LPs and rounded, with the LP's optimum as bound.
 
     Parameters
     ----------
@@ -92,10 +78,10 @@ def fit_card(
     options : dict, optional
         Further solver options.
     heuristic : bool
-        Exact programs only: no solver runs; a verified card found within milliseconds (those of
-        :func:`milpscore.search.fast_risk_card`) is the answer, its claim "feasible".
+        Exact programs only: return a verified card within milliseconds, without a solver (see
+        :func:`milpscore.search.fast_risk_card`); its claim is "feasible".
     polish : bool
-        With ``heuristic``: improve that card by the searches a solve starts from.
+        With ``heuristic``: improve that card by the searches that a solve starts from.
     **arguments :
         The builder's own arguments.
 
@@ -123,7 +109,7 @@ def fit_card(
         )
     if heuristic:
         return _fast_result(program, settings, polish)
-    within = clock.part(_START)
+    within = clock.part(0.1)  # of the time, for the start
     program, fast = with_fast_card(program, settings)
     chosen = {**vars(settings), "time_limit": clock}
     if program.kind == "relaxed":
@@ -153,11 +139,8 @@ def fit_card(
 
 
 def with_fast_card(program: Program, settings: Options) -> tuple[Program, Result | None]:
-    """Return the program, at the scales its fast card asks for, and that card before any solve.
-
-    None for losses whose engines do without the compiled search: see `_no_worse`. On scales see
-    :func:`milpscore.formulations.over_gentle_scales`.
-    """
+    """Return the program, over the scales its fast card asks for, and that card, if any."""
+    # engines of other losses do without the compiled search: see `_no_worse`
     if program.kind != "exact" or not isinstance(program.statement.loss, RiskLoss | ZeroOne):
         return program, None
     return _fast_result(program, settings)
@@ -166,7 +149,7 @@ def with_fast_card(program: Program, settings: Options) -> tuple[Program, Result
 def _fast_result(
     program: Program, settings: Options, polish: bool = False
 ) -> tuple[Program, Result]:
-    """Return the program and its fast card, which depends on no clock, polished if asked."""
+    """Return the program and its fast card, the same on every machine, polished if asked."""
     began, statement = time.perf_counter(), program.statement
     work = Work.of(FAST * settings.clock)
     least = 0.0 if statement.scales is None else gentle_scale(program)
@@ -180,7 +163,7 @@ def _fast_result(
 
 
 def _no_worse(program: Program, result: Result, fast: Result) -> Result:
-    """Return the solver's result with the fast card in place of its own, if that is better."""
+    """Return the solver's result, with the fast card if that is better than its own."""
     if not fast.verified or result.objective <= fast.objective:
         if result.card is not None:
             program.fill(result.card)

@@ -20,38 +20,35 @@ from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.options import Options
 
 LEAST_RISK = 0.001
-"""The least risk that a card may give a row, for a bound from a sample to speak of it."""
-
-_SCALES = (0.025, 1e6)
-"""Its scales. Steeper ones give risks beyond the least, for totals are whole numbers."""
+"""The least risk a card may give a row if a bound from a sample is to cover the card."""
 
 
 @dataclass(frozen=True)
 class SampleBound:
-    """What a proof on rows drawn by chance says of all rows: not surely, with a confidence.
+    """A bound over all rows from a proof on rows drawn by chance: not certain, with a confidence.
 
     Attributes
     ----------
     bound : float
-        With probability ``confidence`` or more over the draw, no card of the kind in ``among`` has
-        a smaller objective over all rows.
+        With probability ``confidence`` or more over the draw, no card covered (see ``among``) has a
+        smaller objective over all rows.
     confidence : float
     sample_bound : float
-        No card has a smaller objective over the rows drawn: proved.
+        Proved: no card has a smaller objective over the rows drawn.
     deviation : float
-        Their difference.
+        The difference of the two bounds.
     rows, of : int
-        Rows drawn, and all.
+        Rows drawn, and all rows.
     largest_loss : float
-        The most that a row may lose.
+        The largest loss of a row.
     among : str
-        Which cards, beside the statement's own limits.
+        The cards covered, beside the statement's limits.
 
     Notes
     -----
-    Let c be the card that is best over all rows: a fixed one, for the cuts are made on all rows and
-    the draw does not move it. Over n rows drawn its objective is at least B, the bound proved there
-    for all cards. A row of c loses between 0 and R, on average L over all rows; by Hoeffding's
+    Let c be the best card over all rows. It is fixed: features are cut on all rows, and the draw
+    does not move it. Over n rows drawn its objective is at least B, the bound proved there for all
+    cards. A row of c loses between 0 and R, on average L over all rows; by Hoeffding's
     inequality the mean over the rows drawn reaches p R > L with a probability of at most
     exp(-n kl(p, L / R)), kl being the relative entropy of two coins. So with probability 1 - delta
 
@@ -78,7 +75,7 @@ class SampleBound:
     among: str
 
     def __str__(self) -> str:
-        """What holds, and what it rests on."""
+        """The bound, and what it rests on."""
         return (
             f"With {100 * self.confidence:.6g} % confidence, which is not a proof, no card of this"
             f" kind{self.among} has an objective below {_down(self.bound)} over all"
@@ -91,18 +88,18 @@ class SampleBound:
 
 @dataclass(frozen=True)
 class SampleFit:
-    """A card for a table with too many patterns for an exact answer, and what is known of it.
+    """A card for a table with too many patterns for an exact answer, and its bounds.
 
     Attributes
     ----------
     design : Design
         All rows, merged in the columns of the features that the sample's card reads.
     program, result : Program, Result
-        The card fitted to these; its claim is among cards of these features, as ``caveat`` says.
+        The card fitted to these; its claim covers cards of these features, as ``caveat`` says.
     sample_result : Result
         The card of the sample, with the bound proved there.
     bound : SampleBound or None
-        Of all features and all rows; None where no solver ran.
+        Over all features and rows; None if no solver ran.
     """
 
     design: Design
@@ -126,9 +123,9 @@ def fit_sample(
 ) -> SampleFit:
     """Fit a card to a table with too many patterns for an exact answer.
 
-    Rows are drawn by chance, and on them the best card is found and a bound proved. The features it
-    reads are then read of all rows, and the card is fitted to these, so that its objective is that
-    of all rows. The bound on the sample says with a stated confidence what any card could reach.
+    Draw rows by chance, find the best card on them and prove a bound. Then read the card's features
+    for all rows and fit a card to these, so that its objective is over all rows. The bound on the
+    sample says, with a stated confidence, what any card could reach.
 
     Parameters
     ----------
@@ -137,19 +134,19 @@ def fit_sample(
     formulation : str
         "risk_score" with logistic loss, or "slim".
     rows : int
-        About how many are drawn. More make the bound better and its proof harder.
+        Approximate number to draw. More rows make the bound better and its proof harder.
     confidence : float
         Between 0 and 1.
     time_limit : float
-        Seconds for both fits, reading left out.
+        Seconds for both fits, without reading.
     random_state : int
         Seed of the draw and of the solver.
     reading : mapping, optional
         Further arguments of :func:`milpscore.data.sample_patterns`: positive, drop, features,
         binner, memory_limit, progress, decimal, encoding.
     **fitting :
-        Further arguments of :func:`fit_card`; ``max_terms`` is 5 unless given. With ``heuristic``
-        no solver runs and nothing is proved.
+        Further arguments of :func:`fit_card`, by default ``max_terms=5``. With ``heuristic`` no
+        solver runs and nothing is proved.
 
     Returns
     -------
@@ -158,10 +155,10 @@ def fit_sample(
     Raises
     ------
     DataError, SizeError, OptionError
-        The table cannot be used as given; weights cannot be drawn.
+        If the table cannot be used as it is; weights cannot be drawn.
     FormulationError
-        What is asked for is not known of all rows from some: another formulation or loss, a limit
-        on errors, class weights.
+        For what a sample cannot bound: another formulation or loss, a limit on errors, class
+        weights.
     """
     from milpscore.data import read_patterns, sample_patterns
 
@@ -178,8 +175,10 @@ def fit_sample(
         largest = -math.log(LEAST_RISK)
         among = f" that gives each row a risk from {LEAST_RISK:.1%} to {1 - LEAST_RISK:.1%}"
         if common.get("scale", "auto") == "auto":  # which would be the sample's own
-            scales = {"scale": _SCALES}
-            among = f" of a scale from {_SCALES[0]:g} to {_SCALES[1]:,g}{among}"
+            # steeper ones give risks beyond the least, for totals are whole numbers
+            low, high = 0.025, 1e6
+            scales = {"scale": (low, high)}
+            among = f" of a scale from {low:g} to {high:,g}{among}"
     clock = Clock.of(time_limit)  # reading stands apart
     program, found = fit_card(sample, name, time_limit=clock.part(0.5), **{**common, **scales})
     if any(each.limits_answers for each in program.statement.constraints):
@@ -207,22 +206,7 @@ def fit_sample(
 
 
 def sample_deviation(proved: float, rows: int, confidence: float, largest: float) -> float:
-    """What is taken off a bound proved on rows drawn by chance; see :class:`SampleBound`.
-
-    Parameters
-    ----------
-    proved : float
-        The bound, not negative.
-    rows : int
-        Rows drawn.
-    confidence : float
-    largest : float
-        The most that a row may lose.
-
-    Returns
-    -------
-    float
-    """
+    """What the draw of rows takes off a proved bound >= 0; see :class:`SampleBound`."""
     allowed = math.log(1.0 / (1.0 - confidence)) / rows
     p = proved / largest
     if p > 0.5:
@@ -240,7 +224,7 @@ def sample_deviation(proved: float, rows: int, confidence: float, largest: float
 
 
 def _check_sampled(name: str, fitting: Mapping[str, Any]) -> None:
-    """Refuse what a sample says nothing about."""
+    """Refuse what a sample cannot bound."""
     loss = fitting.get("loss", "logistic")
     if name not in ("risk_score", "slim") or getattr(loss, "name", loss) != "logistic":
         raise FormulationError(
@@ -261,12 +245,12 @@ def _check_sampled(name: str, fitting: Mapping[str, Any]) -> None:
 
 
 def _down(value: float) -> str:
-    """A bound in six decimals, not rounded up."""
+    """A bound with six decimals, rounded down."""
     return f"{math.floor(1e6 * value) / 1e6:.6f}"
 
 
 def _columns_used(design: Design, card: Card) -> dict[str, Any]:
-    """The columns of the features a card reads, its own alone where these are too many to merge."""
+    """The columns of the features a card reads; only its own if these are too many to merge."""
     from milpscore.data.merged_rows import MAX_PATTERNS
 
     own = np.flatnonzero(card.coefficients)

@@ -28,14 +28,6 @@ from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 from milpscore.verify import evaluate
 
-_LIMIT = "at_most_k_terms"
-"""The model's row that limits terms."""
-
-_SAME = 1e-9
-
-_COUNTED = ("used_above", "used_below")
-"""The model's rows that tie points to terms."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Front:
@@ -62,7 +54,7 @@ class Front:
     seconds: float
 
     def __len__(self) -> int:
-        """How many sizes."""
+        """Number of sizes."""
         return len(self.results)
 
     def __repr__(self) -> str:
@@ -74,10 +66,10 @@ class Front:
 
     @cached_property
     def dominated(self) -> dict[int, bool]:
-        """For each k whether the card of another size is as good with as few terms.
+        """Whether, per k, the card of another size is as good with as few terms.
 
-        Of cards that are equal in both the one of the least k stands; a size without a card is not
-        dominated.
+        If two cards are equal in both, the one with the larger k is dominated. A size without a
+        card is not.
         """
         cards = {k: (r.objective, r.card.nonzeros) for k, r in self.results.items() if r.card}
         found = dict.fromkeys(self.results, False)
@@ -96,9 +88,10 @@ class Front:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a size: max_terms, terms and nonzeros, figures, claim, dominated, the points.
+        """A row per size: max_terms, terms and nonzeros, figures, claim, dominated, the points.
 
-        ``terms`` counts raw features, ``nonzeros`` columns; a size without a card has no points.
+        ``terms`` counts raw features, ``nonzeros`` columns; the points of a size without a card
+        are 0.
         """
         if not self.results:
             return pd.DataFrame(columns=["max_terms"])
@@ -123,12 +116,12 @@ class Front:
         }
 
     def certificate(self, k: int, **options: Any) -> Certificate:
-        """The certificate of one point, see :func:`milpscore.certificate.certify`.
+        """Return the certificate of a size's card, see :func:`milpscore.certificate.certify`.
 
         Parameters
         ----------
         k : int
-            One of the sizes.
+            A size that was solved.
         **options :
             As ``certify`` takes them: ``evidence``, ``source``, ``time_limit``, ``max_bytes``.
 
@@ -168,19 +161,19 @@ def pareto(
 ) -> Front:
     """Find the best card for every number of terms, loss against terms.
 
-    Each size starts from the card of the one before; a bound for more terms is one for fewer.
+    Each size starts from the previous size's card; a bound for more terms holds for fewer.
 
     Parameters
     ----------
     program : Program
         Exact. What a user added to its model is kept.
     max_terms : int or iterable of int, optional
-        The sizes k; a number stands for 0..k. Default: 0 up to the program's own limit, or to the
-        number of columns.
+        The sizes k; a number means 0..k. Default: 0 up to the program's limit, or the number of
+        columns.
     solver : str
         As in :func:`milpscore.solvers.solve`.
     time_limit : float
-        Seconds in all; what an easy size leaves goes to the later ones.
+        Seconds in all; what an easy size leaves goes to later ones.
     progress : bool, optional
         Default: where standard error is a terminal.
     **options :
@@ -189,15 +182,14 @@ def pareto(
     Returns
     -------
     Front
-        After an interrupt (Ctrl-C) with the sizes that are done, and what was known of the one at
-        work.
+        After an interrupt (Ctrl-C): the sizes that are done, and what is known of the current one.
 
     Raises
     ------
     NotApplicableError
         For a relaxation, or a program whose terms cannot be counted.
     OptionError
-        For sizes or a time limit that make no sense.
+        For sizes or a time limit out of range.
     """
     _refuse(program)
     sizes = _sizes(program, max_terms)
@@ -229,17 +221,15 @@ def pareto(
 
 
 def with_max_terms(program: Program, k: int) -> Program:
-    """A new program with at most k terms; everything else, what a user added included, stays.
-
-    k is at most the program's own limit: ranges and big-M were derived from that one.
-    """
+    """Return the program with at most k terms; what a user added stays."""
+    # k is at most the program's own limit: ranges and big-M were derived from that one
     edit = program.edited()
     model = program.model.clone()
     if model.component("alpha") is None:
         _count_terms(model, program.statement)
-    if model.component(_LIMIT) is not None:
-        model.del_component(_LIMIT)
-    model.add_component(_LIMIT, pyo.Constraint(expr=sum(model.alpha[j] for j in model.J) <= k))
+    if model.component("at_most_k_terms") is not None:
+        model.del_component("at_most_k_terms")
+    model.at_most_k_terms = pyo.Constraint(expr=sum(model.alpha[j] for j in model.J) <= k)
     limited = replace(
         program,
         model=model,
@@ -247,31 +237,32 @@ def with_max_terms(program: Program, k: int) -> Program:
         statement=replace(program.statement, max_terms=k if k < len(model.J) else None),
         arguments={**program.arguments, "max_terms": k},
     )
-    limited.remember(edit, also=frozenset({_LIMIT, "alpha", *_COUNTED}))
+    rows = {"at_most_k_terms", "alpha", "used_above", "used_below"}
+    limited.remember(edit, also=frozenset(rows))
     return limited
 
 
 def _count_terms(model: Any, statement: Statement) -> None:
-    """alpha_j = 1 where w_j may differ from 0, in a model that had no use for it."""
+    """Add alpha_j, 1 if w_j may differ from 0, to a model without it."""
     low, high = statement.coef_min.tolist(), statement.coef_max.tolist()
     model.alpha = pyo.Var(model.J, domain=pyo.Binary)
-    above = {j: model.w[j] - max(high[j], 0) * model.alpha[j] <= 0 for j in model.J}
-    below = {j: model.w[j] - min(low[j], 0) * model.alpha[j] >= 0 for j in model.J}
-    for name, rows in zip(_COUNTED, (above, below), strict=True):
-        model.add_component(name, pyo.Constraint(model.J, rule=rows))
+    model.used_above = pyo.Constraint(
+        model.J, rule=lambda m, j: m.w[j] - max(high[j], 0) * m.alpha[j] <= 0
+    )
+    model.used_below = pyo.Constraint(
+        model.J, rule=lambda m, j: m.w[j] - min(low[j], 0) * m.alpha[j] >= 0
+    )
 
 
 def _moved_into(program: Program, result: Result) -> Result:
-    """A result in the range of intercepts a builder derives from fewer terms.
-
-    What was proved over a wider range holds in it; SolverError where it loses some objective.
-    """
+    """Move a result into the intercepts a builder derives from fewer terms."""
+    # what was proved over a wider range holds in a narrower one
     card, statement = result.card, program.statement
     if card is None or not statement.violations(card):
         return result
     moved = statement.with_best_intercept(card.coefficients)
     again = evaluate(statement, moved)
-    if again.violations or abs(again.objective - result.objective) > _SAME:
+    if again.violations or abs(again.objective - result.objective) > 1e-9:
         raise SolverError(
             f"no intercept the builder allows with {statement.max_terms} terms is as good as "
             f"{card.intercept}: please report this"
@@ -280,7 +271,7 @@ def _moved_into(program: Program, result: Result) -> Result:
 
 
 def _refuse(program: Any) -> None:
-    """Refuse by name what has no number of terms to go through."""
+    """Refuse by name a program without terms to count."""
     if not isinstance(program, Program) or program.kind != "exact":
         raise NotApplicableError(
             "a front is made of exact programs of whole points: build one with risk_score(...), "
@@ -315,7 +306,7 @@ def _sizes(program: Program, given: int | Iterable[int] | None) -> list[int]:
 
 
 def _start(program: Program, before: Card | None, seconds: float) -> Card | None:
-    """The better of the card of the size before and a heuristic one; a tree finds its own."""
+    """The better of the previous size's card and a heuristic one; a tree finds its own."""
     if isinstance(program.statement.loss, RiskLoss) or seconds == 0:
         return before
     found = start_card(program, max_work=work_within(seconds))
@@ -324,7 +315,7 @@ def _start(program: Program, before: Card | None, seconds: float) -> Card | None
 
 
 def _sharpened(results: Mapping[int, Result]) -> dict[int, Result]:
-    """Results with the best bound known: cards of at most k terms are cards of more terms."""
+    """Results with the best bound known: a bound for more terms holds for fewer."""
     sharper: dict[int, Result] = {}
     bound, source = -np.inf, ""
     for k in sorted(results, reverse=True):
@@ -337,7 +328,7 @@ def _sharpened(results: Mapping[int, Result]) -> dict[int, Result]:
 
 
 def _raised(result: Result, bound: float, source: str) -> Result:
-    """A result with the bound of more terms; SolverError where its card is below that bound."""
+    """A result with the bound for more terms; SolverError if its card is below that bound."""
     if result.card is None:
         return replace(result, dual_bound=bound, bound_source=source)
     if bound > result.objective + CLAIM_TOLERANCE * max(1.0, abs(result.objective)):

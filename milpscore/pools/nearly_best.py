@@ -28,18 +28,6 @@ from milpscore.solvers.trees.shared.answer import Answer, Limits
 from milpscore.solvers.trees.zero_one import tree as zero_one
 from milpscore.verify import evaluate
 
-FIGURES = (
-    "objective", "loss", "penalty", "terms", "nonzeros", "decisions", "scores", "intercept",
-)  # fmt: skip
-"""The columns of a pool's table before the points."""
-
-_CELLS = 2_000_000
-"""Rows times cards looked at in one go."""
-
-_AGREE = 1e-9
-_SAMPLE = 20
-"""So many cards of a pool are checked by the raw rows as well."""
-
 
 def points_of(cards: Sequence[Card], p: int) -> IntArray:
     """The cards' points, shape (V, p)."""
@@ -52,7 +40,7 @@ def intercepts_of(cards: Sequence[Card]) -> FloatArray:
 
 
 def with_points(figures: Mapping[str, Any], points: IntArray, names: Sequence[str]) -> pd.DataFrame:
-    """A table of figures with the points (V, p) behind; a column called like one has "(points)"."""
+    """A table of figures followed by the points (V, p); a name in both gets "(points)"."""
     heads = [f"{name} (points)" if name in figures else name for name in names]
     return pd.concat([pd.DataFrame(figures), pd.DataFrame(points, columns=heads)], axis=1)
 
@@ -65,9 +53,9 @@ def penalties_of(statement: Statement, points: IntArray) -> FloatArray:
 def scores_in_parts(
     statement: Statement, points: IntArray | FloatArray, intercepts: FloatArray
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """(which cards, their scores w.x + b on the merged rows, one card a column), part by part."""
+    """Slices of the cards, and their scores w.x + b on the merged rows, shape (m, cards)."""
     X = statement.design.merged.X
-    step = max(1, _CELLS // max(1, len(X)))
+    step = max(1, 2_000_000 // max(1, len(X)))  # of bounded memory
     for first in range(0, len(points), step):
         part = slice(first, first + step)
         yield part, X @ points[part].T.astype(np.float64) + intercepts[part]
@@ -78,12 +66,12 @@ def losses_of(statement: Statement, cards: Sequence[Card]) -> FloatArray:
     rows = statement.design.merged
     points, intercepts = points_of(cards, statement.design.shape[1]), intercepts_of(cards)
     share = rows.weight / rows.weight.sum()
-    found = np.empty(len(points))
-    # where each card has a scale of its own, its score is taken in units of that
+    losses = np.empty(len(points))
+    # a card with its own scale is scored in units of that
     scales = np.array([float(card.scale or 1) for card in cards])
     for part, scores in scores_in_parts(statement, points / scales[:, None], intercepts / scales):
-        found[part] = share @ _row_losses(statement.loss, scores, rows.y, statement.design.step)
-    return found
+        losses[part] = share @ _row_losses(statement.loss, scores, rows.y, statement.design.step)
+    return losses
 
 
 def _row_losses(loss: Any, scores: FloatArray, y: IntArray, step: Fraction | None) -> FloatArray:
@@ -95,12 +83,12 @@ def _row_losses(loss: Any, scores: FloatArray, y: IntArray, step: Fraction | Non
 
 
 def is_positive(scores: FloatArray, step: Fraction | None) -> BoolArray:
-    """Which scores answer positive: a tie does, and sums round."""
+    """Which scores answer positive, ties included, whatever rounding took from the sum."""
     return np.asarray(scores >= -_rounding(scores, step))
 
 
 def _rounding(scores: FloatArray, step: Fraction | None) -> float:
-    """What sums may be wrong by; far less than the data's step."""
+    """The error a sum may have; far below the data's step."""
     near = 1e-9 * float(1.0 + np.abs(scores).max(initial=0.0))
     return near if step is None else min(near, 1e-3 * float(step))
 
@@ -108,10 +96,7 @@ def _rounding(scores: FloatArray, step: Fraction | None) -> float:
 def groups_of(
     statement: Statement, points: IntArray, intercepts: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """(decisions, scores), shapes (V,): cards that answer all rows, or score them, alike share one.
-
-    Numbers count from 0 in the order of first appearance.
-    """
+    """Number the cards, from 0 in order, by their answers and by their scores; each (V,)."""
     decided: dict[bytes, int] = {}
     scored: dict[bytes, int] = {}
     decisions, same = np.empty(len(points), np.int64), np.empty(len(points), np.int64)
@@ -127,17 +112,10 @@ def groups_of(
 
 
 def reliance_of(
-    statement: Statement,
-    points: IntArray,
-    losses: FloatArray,
-    columns: IntArray,
+    statement: Statement, points: IntArray, losses: FloatArray, columns: IntArray
 ) -> FloatArray:
-    """How much each card's loss rises once some columns lose their points and b is refitted.
-
-    ``points`` (V, p) and ``losses`` (V,) are those of the cards as they are. Shape (V,): 0 for a
-    card that has no points there; below 0 for one that is better without them. Limits on errors do
-    not bind the refitted intercept.
-    """
+    """Rise of each card's loss, (V,), once some columns lose their points and b is refitted."""
+    # below 0 for a card that is better without them; limits on errors do not bind the intercept
     rows = statement.design.merged
     risen = np.zeros(len(points))
     using = np.flatnonzero(points[:, columns].any(axis=1))
@@ -156,8 +134,7 @@ def reliance_of(
 
 def by_objective(statement: Statement, cards: Sequence[Card]) -> tuple[list[Card], FloatArray]:
     """The cards in the order of their objectives, ties by points, and the objectives."""
-    points = points_of(cards, statement.design.shape[1])
-    b = intercepts_of(cards)
+    points, b = points_of(cards, statement.design.shape[1]), intercepts_of(cards)
     values = losses_of(statement, cards) + penalties_of(statement, points)
     # to twelve digits: rounding must not order what ties
     keys = [(float(f"{values[i]:.12g}"), tuple(points[i].tolist()), b[i]) for i in range(len(b))]
@@ -166,24 +143,21 @@ def by_objective(statement: Statement, cards: Sequence[Card]) -> tuple[list[Card
 
 
 def recheck(statement: Statement, cards: Sequence[Card], objectives: FloatArray) -> None:
-    """Check every card's requirements, and the objectives against those of the raw rows.
+    """Raise SolverError if a card breaks a requirement, or a sample of objectives is wrong."""
 
-    All cards are checked for ranges, terms, intercepts and constraints; the first, the last and
-    some others, drawn with a fixed seed, with :func:`milpscore.verify.evaluate` as well.
-    """
+    def require_allowed(i: int, violations: Sequence[str]) -> None:
+        if violations:
+            raise SolverError(
+                f"card {i} of the pool is not allowed ({violations[0]}): please report this"
+            )
+
     for i in np.flatnonzero(~_allowed(statement, cards)).tolist():
-        said = statement.violations(cards[i])
-        if said:
-            raise SolverError(
-                f"card {i} of the pool is not allowed ({said[0]}): please report this"
-            )
-    for i in _sample(len(cards)):
+        require_allowed(i, statement.violations(cards[i]))
+    drawn = np.random.default_rng(0).choice(len(cards), size=min(len(cards), 20), replace=False)
+    for i in sorted({0, len(cards) - 1, *drawn.tolist()}):
         again = evaluate(statement, cards[i])
-        if again.violations:
-            raise SolverError(
-                f"card {i} of the pool is not allowed ({again.violations[0]}): please report this"
-            )
-        if not abs(again.objective - objectives[i]) <= _AGREE * max(1.0, abs(again.objective)):
+        require_allowed(i, again.violations)
+        if not abs(again.objective - objectives[i]) <= 1e-9 * max(1.0, abs(again.objective)):
             raise SolverError(
                 f"card {i} of the pool has objective {objectives[i]!r} on merged rows and "
                 f"{again.objective!r} on the raw ones: please report this"
@@ -191,7 +165,7 @@ def recheck(statement: Statement, cards: Sequence[Card], objectives: FloatArray)
 
 
 def _allowed(statement: Statement, cards: Sequence[Card]) -> BoolArray:
-    """Return which cards keep every requirement, as far as floating point decides."""
+    """Which cards keep every requirement, as far as floating point decides."""
     points, intercepts = points_of(cards, statement.design.shape[1]), intercepts_of(cards)
     fine = np.asarray(statement.allows(points))
     fine &= [statement.intercept.allows(card.intercept) for card in cards]
@@ -201,26 +175,6 @@ def _allowed(statement: Statement, cards: Sequence[Card]) -> BoolArray:
             positive = is_positive(scores, statement.design.step)
             fine[part] &= np.logical_and.reduce([each.allows_answers(positive) for each in limits])
     return fine
-
-
-def _sample(count: int) -> list[int]:
-    """The first card, the last one, and some between."""
-    drawn = np.random.default_rng(0).choice(count, size=min(count, _SAMPLE), replace=False)
-    return sorted({0, count - 1, *drawn.tolist()})
-
-
-RANGES = ("share", "min_points", "max_points", "min_reliance", "max_reliance")
-"""The columns of a pool's tables of importance."""
-
-_WHY = {
-    Termination.TIME_LIMIT: "the time limit was reached: raise time_limit, or lower epsilon",
-    Termination.NODE_LIMIT: "the node limit was reached: raise node_limit, or lower epsilon",
-    Termination.CARD_LIMIT: "the limit on cards was reached: raise max_cards, or lower epsilon",
-    Termination.INTERRUPTED: "it was interrupted",
-}
-
-_ROUNDING = 1e-11
-"""Cards so little above the threshold, relatively, belong to it: sums round."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,7 +241,14 @@ class Pool:
         """What is proved of the cards that are not in the pool, in words."""
         if self.complete:
             return "complete, no card is missing" if self.cards else "no card is allowed"
-        why = _WHY.get(self.termination, "")
+        limit, option = {
+            Termination.TIME_LIMIT: ("time limit", "time_limit"),
+            Termination.NODE_LIMIT: ("node limit", "node_limit"),
+            Termination.CARD_LIMIT: ("limit on cards", "max_cards"),
+        }.get(self.termination, ("", ""))
+        why = f"the {limit} was reached: raise {option}, or lower epsilon" if limit else ""
+        if self.termination is Termination.INTERRUPTED:
+            why = "it was interrupted"
         if not math.isfinite(self.complete_up_to):
             return f"nothing is proved, {why}"
         known = f"complete up to objective {self.complete_up_to:.6g} of {self.threshold:.6g}"
@@ -319,12 +280,12 @@ class Pool:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a card, the best first: :data:`FIGURES`, then the points of every column.
+        """A row per card, the best first: its figures, then its points in every column.
 
-        ``terms`` counts raw features, ``nonzeros`` columns. Cards with one number in ``decisions``
-        answer every row of the data alike (as a card and its multiples do), cards with one number
-        in ``scores`` give every row the same score. A design column that is called like one of the
-        figures stands as "<name> (points)".
+        ``objective``, ``loss``, ``penalty``; ``terms`` (raw features) and ``nonzeros`` (columns);
+        ``decisions`` and ``scores``, equal for cards that answer, or score, every row of the data
+        alike (a card and its multiples decide alike); ``intercept``. A design column with the name
+        of a figure is called "<name> (points)".
         """
         design = self.statement.design
         decisions, scores = groups_of(self.statement, self.points, intercepts_of(self.cards))
@@ -341,7 +302,7 @@ class Pool:
         return with_points(figures, self.points, design.names)
 
     def distinct(self, by: Literal["decisions", "scores"] = "decisions") -> pd.DataFrame:
-        """The best card of each group that is alike on the data.
+        """Return the best card of each group that is alike on the data.
 
         Parameters
         ----------
@@ -359,33 +320,34 @@ class Pool:
 
     @cached_property
     def importance(self) -> pd.DataFrame:
-        """Ranges over the pool for each design column; without rows where there is no card.
+        """Ranges over the pool per design column; no rows if the pool is empty.
 
-        ``share`` of the cards that use it, ``min_points`` and ``max_points``, and
+        ``share`` of the cards that use the column, ``min_points`` and ``max_points``, and
         ``min_reliance`` to ``max_reliance``: the rise of a card's loss once the column's points
-        are 0 and the intercept is refitted (0 where a card does not use it).
+        are 0 and the intercept is refitted (0 for a card that does not use it).
         """
         names = self.statement.design.names
         return self._ranges({name: [j] for j, name in enumerate(names)}, "column")
 
     @cached_property
     def feature_importance(self) -> pd.DataFrame:
-        """As :attr:`importance`, for raw features: all columns of one lose their points at once."""
+        """:attr:`importance` per raw feature, whose columns all lose their points at once."""
         columns: dict[str, list[int]] = {}
         for j, column in enumerate(self.statement.design.columns):
             columns.setdefault(column.feature, []).append(j)
         return self._ranges(columns, "feature")
 
     def _ranges(self, columns: dict[str, list[int]], kind: str) -> pd.DataFrame:
-        """One row for each group of columns."""
+        """A row per group of columns."""
         if not self.cards:
             columns = {}
         rows = [self._range(np.array(group)) for group in columns.values()]
         index = pd.Index(list(columns), name=kind, dtype=object)
-        return pd.DataFrame(rows, index=index, columns=list(RANGES))
+        names = ["share", "min_points", "max_points", "min_reliance", "max_reliance"]
+        return pd.DataFrame(rows, index=index, columns=names)
 
     def _range(self, columns: IntArray) -> dict[str, Any]:
-        """What the cards say of some columns."""
+        """Ranges over the pool for a group of columns."""
         points = self.points[:, columns]
         reliance = reliance_of(self.statement, self.points, self.losses, columns)
         return {
@@ -409,9 +371,9 @@ def pool(
 ) -> Pool:
     """Find every card whose objective is at most (1 + epsilon) times the best one.
 
-    The optimum is found first (half of the seconds at most), then every card up to the threshold,
-    lowest bounds first: whatever stops the search, all cards below ``complete_up_to`` are there.
-    Cards that are as good as others in every way (multiples, twins of a column) are not left out.
+    First find the optimum (in at most half of the seconds), then every card up to the threshold,
+    lowest bounds first: if a limit stops the search, all cards below ``complete_up_to`` are in the
+    pool. Equally good cards (multiples, twins of a column) are kept.
 
     Parameters
     ----------
@@ -421,42 +383,42 @@ def pool(
     epsilon : float
         Relative to the optimum, >= 0; 0 asks for every optimal card.
     max_cards : int
-        The search ends once it has this number of different points.
+        End the search at this number of different points.
     time_limit : float
         Seconds in all.
     node_limit : int, optional
-        Relaxations solved (under the 0-1 loss weight vectors bounded), for the optimum and for the
-        pool each.
+        Relaxations solved (under the 0-1 loss: weight vectors bounded) for the optimum, and again
+        for the pool.
     every_intercept : bool
-        Keep points w once for each intercept within the threshold: for each whole one under a
-        smooth loss, for each that errs on other rows under the 0-1 loss. By default each w stands
-        once, with its best intercept. A real intercept is always the best one.
+        Keep points w once per intercept within the threshold (under the 0-1 loss: per set of rows
+        it errs on), not with their best intercept only. A real intercept is always the best one.
     progress : bool, optional
         Of the search for the optimum; default: where standard error is a terminal.
 
     Returns
     -------
     Pool
-        An interrupt (Ctrl-C) ends the search, and what was found is kept. Without cards where none
-        meets every constraint, or none was found in time.
+        An interrupt (Ctrl-C) ends the search and keeps its cards. Empty if no card meets every
+        constraint, or none was found in time.
 
     Raises
     ------
     NotApplicableError
         For another loss, a relaxation, or a model that a user changed.
     OptionError
-        For an option that makes no sense.
+        For an option out of range.
     SolverError
-        Where the search and the raw data disagree on a card.
+        If the search and the raw data disagree on a card.
     """
     _check_options(epsilon, max_cards, time_limit)
     _refuse(program)
     statement = program.statement
     tree: Any = zero_one if isinstance(statement.loss, ZeroOne) else risk
     clock = Clock.of(time_limit)
-    answer = _INTERRUPTED
+    answer = Answer(None, math.inf, -math.inf, 0, Termination.INTERRUPTED)
     known: Result | None = None
-    # after an interrupt outside the searches the verified empty card, and nothing else
+
+    # 1) Find the optimum; after an interrupt outside the search, the verified empty card.
     with heeding_interrupts():
         known = solve(
             program, "tree", time_limit=time_limit / 2, node_limit=node_limit, progress=progress
@@ -465,6 +427,8 @@ def pool(
     if best is None:
         best = solve(program, "tree", time_limit=0, progress=False)
         best = replace(best, termination=Termination.INTERRUPTED)
+
+    # 2) Find every card up to the threshold.
     done = best.termination in (Termination.COMPLETED, Termination.INFEASIBLE)
     cards: list[Card] = []
     threshold, proved = math.inf, math.inf if done else best.dual_bound
@@ -494,12 +458,8 @@ def pool(
     )
 
 
-_INTERRUPTED = Answer(None, math.inf, -math.inf, 0, Termination.INTERRUPTED)
-"""Return the answer of a search that had no time to begin."""
-
-
 def _refuse(program: Any) -> None:
-    """Refuse by name what no tree with a held cutoff can treat."""
+    """Refuse by name what no tree search can enumerate."""
     if not isinstance(program, Program) or program.kind != "exact":
         raise NotApplicableError(
             "a pool is enumerated from an exact program of whole points: build one with "
@@ -526,7 +486,7 @@ def _refuse(program: Any) -> None:
 
 
 def _check_options(epsilon: float, max_cards: int, time_limit: float) -> None:
-    """Numbers within their ranges."""
+    """Raise OptionError for an option out of range."""
     if not (is_number(epsilon) and math.isfinite(epsilon) and epsilon >= 0):
         raise OptionError(f"epsilon must be a finite number >= 0, got {epsilon!r}")
     if not is_whole(max_cards, 1):
@@ -535,8 +495,8 @@ def _check_options(epsilon: float, max_cards: int, time_limit: float) -> None:
 
 
 def _threshold(objective: float, epsilon: float) -> float:
-    """The largest objective of the pool."""
-    return (1.0 + epsilon) * objective + _ROUNDING * max(1.0, abs(objective))
+    """The largest objective of the pool, rounding of sums allowed for."""
+    return (1.0 + epsilon) * objective + 1e-11 * max(1.0, abs(objective))
 
 
 def _chosen(
@@ -564,7 +524,7 @@ def _chosen(
 
 
 def _is_itself(statement: Statement, card: Card) -> bool:
-    """Return whether no allowed card divides this one, which at a free scale says the same."""
+    """Whether no allowed card divides this one: at a free scale both are the same card."""
     divisor = int(np.gcd.reduce(card.coefficients))
     if card.scale is None or divisor <= 1:
         return True
@@ -573,23 +533,21 @@ def _is_itself(statement: Statement, card: Card) -> bool:
 
 
 def _with_better_intercepts(statement: Statement, cards: Sequence[Card]) -> list[Card]:
-    """The best intercept of each w: a search that ended early may have met another one first.
-
-    Under the 0-1 loss a w is met with all its thresholds; and where errors are limited, one that
-    was not met may be out of bounds.
-    """
+    """The best intercept of each w: a search that ended early may have met another one first."""
+    # under the 0-1 loss a w is met with all its thresholds; under limits on errors the best
+    # intercept may be out of bounds
     limited = any(each.limits_answers for each in statement.constraints)
     if limited or isinstance(statement.loss, ZeroOne):
         return []
     if statement.scales is not None:
         return [statement.with_best_intercept(card.coefficients) for card in cards]
     rows, loss, rule = statement.design.merged, statement.loss, statement.intercept
-    each = {card.coefficients.tobytes(): card for card in cards}
-    points = points_of(list(each.values()), statement.design.shape[1])
-    found: list[Card] = []
+    distinct = {card.coefficients.tobytes(): card for card in cards}
+    points = points_of(list(distinct.values()), statement.design.shape[1])
+    refitted: list[Card] = []
     for part, totals in scores_in_parts(statement, points, np.zeros(len(points))):
         intercepts, _ = loss.best_intercepts(totals, rows.y, rows.weight, rule)
-        found += [
+        refitted += [
             Card(w, rule.nearest(float(b))) for w, b in zip(points[part], intercepts, strict=True)
         ]
-    return found
+    return refitted

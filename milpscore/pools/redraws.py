@@ -29,16 +29,16 @@ from milpscore.solvers.engine import progress_line
 
 T = TypeVar("T")
 Picked = tuple[frozenset[Hashable], ...]
-"""What a model uses; of a path one set for each lam."""
+"""What a model uses: a single set, or for a path one set per lam."""
 
 
 @dataclass(frozen=True)
 class Redrawn(Generic[T]):
-    """What came of bootstrap samples: ``made``, and why and how often there was nothing."""
+    """Answers of bootstrap samples."""
 
     asked: int
-    made: tuple[T, ...]
-    failed: Mapping[str, int]
+    made: tuple[T, ...]  # the answers there are
+    failed: Mapping[str, int]  # how often there was none, per reason
 
     @property
     def interrupted(self) -> bool:
@@ -54,10 +54,8 @@ def redrawn(
     random_state: int = 0,
     progress: bool | None = None,
 ) -> Redrawn[T]:
-    """Do the work once per generator; generators do not depend on ``n_jobs``.
-
-    An error of ours is counted by its reason. Ctrl-C ends it, and what there is counts.
-    """
+    """Do the work once per generator and count errors by reason; Ctrl-C ends it early."""
+    # the generators do not depend on n_jobs
     made: list[T] = []
     failed: Counter[str] = Counter()
     seeds = np.random.SeedSequence(random_state).spawn(bootstraps)
@@ -79,7 +77,7 @@ def redrawn(
 def _attempts(
     work: Callable[[np.random.Generator], T], seeds: Sequence[Any], n_jobs: int
 ) -> Generator[tuple[Any, str]]:
-    """What each sample gives, or why nothing, in order."""
+    """The answer of each sample, or why there is none, in order."""
     if n_jobs == 1:
         yield from (_attempt(work, seed) for seed in seeds)
         return
@@ -97,7 +95,7 @@ def _attempts(
 
 
 def _attempt(work: Callable[[np.random.Generator], T], seed: Any) -> tuple[T | None, str]:
-    """One sample."""
+    """The answer of one sample, or why there is none."""
     try:
         return work(np.random.default_rng(seed)), ""
     except MilpscoreError as error:
@@ -105,7 +103,7 @@ def _attempt(work: Callable[[np.random.Generator], T], seed: Any) -> tuple[T | N
 
 
 def resampled(design: Design, random: np.random.Generator) -> Design:
-    """As many rows as there are of positive weight, drawn with replacement and counted."""
+    """Draw with replacement as many rows as have positive weight; equal rows are counted."""
     rows = np.where(design.weight > 0, design.rows, 0)
     drawn = random.multinomial(int(rows.sum()), rows / rows.sum())
     there = np.flatnonzero(drawn)
@@ -118,7 +116,7 @@ def resampled(design: Design, random: np.random.Generator) -> Design:
 
 @dataclass(frozen=True)
 class CardsAgain:
-    """Makes a program's card on other rows, by fast mode where the program is exact."""
+    """Fit a program's card to other rows, in fast mode if the program is exact."""
 
     design: Design
     formulation: str
@@ -128,7 +126,7 @@ class CardsAgain:
 
     @classmethod
     def of(cls, program: Program, random_state: int) -> CardsAgain:
-        """How this program's card is made again."""
+        """Take what a program was built with."""
         design, exact = program.statement.design, program.kind == "exact"
         return cls(design, program.formulation, dict(program.arguments), exact, random_state)
 
@@ -141,14 +139,14 @@ class CardsAgain:
         return certified_card(sample, result, statement=again.statement)
 
     def __call__(self, random: np.random.Generator) -> Picked:
-        """What the card on a sample uses."""
+        """The features that the card of a sample uses."""
         card = self.card(resampled(self.design, random))
         return (frozenset(feature.name for feature in card.used_features),)
 
 
 @dataclass(frozen=True)
 class _PathsAgain:
-    """Makes a path of penalised models on other rows."""
+    """Fit a path of penalised models to other rows."""
 
     X: FloatArray
     y: Any
@@ -174,7 +172,7 @@ def _used(coefficients: FloatArray) -> Picked:
 
 @dataclass(frozen=True)
 class _FitsAgain:
-    """Fits an estimator to other rows, or other sequences."""
+    """Fit an estimator to other rows, or other sequences."""
 
     model: Any
     X: Sequence[Any]
@@ -195,18 +193,18 @@ class Stability:
     Attributes
     ----------
     samples : Redrawn
-        ``asked``, ``made`` (of each sample the features chosen), ``failed`` (why a sample gave
-        nothing, and how often) and ``interrupted``.
+        ``asked``, ``made`` (the features chosen on each sample), ``failed`` (how often a sample
+        gave nothing, per reason) and ``interrupted``.
     own : tuple of sets
-        What the model on all rows uses; of a path one set for each lam.
+        What the model on all rows uses; for a path one set per lam.
     candidates : int
-        Features there are to choose from.
+        Number of features to choose from.
     lams : tuple of float
-        Of a path.
+        The path's; empty for other models.
     names : mapping
-        Printed names of features, where they have others.
+        Printed names of features, if they differ.
     pool : mapping from feature to float
-        The share of the pool's cards that use it; empty without a pool.
+        Share of the pool's cards that use a feature; empty without a pool.
     """
 
     samples: Redrawn[Picked]
@@ -236,10 +234,9 @@ class Stability:
 
     @property
     def frequency(self) -> pd.DataFrame:
-        """The share of the samples that chose a feature, beside what the model itself uses.
+        """Share of the samples that chose each feature, beside what the model itself uses.
 
-        A row per feature: ``own``, ``bootstrap``, and ``pool`` if there is one; for a path a column
-        per lam.
+        Columns ``own``, ``bootstrap``, and ``pool`` if there is one; for a path a column per lam.
         """
         index = pd.Index([self.names.get(name, name) for name in self.features], name="feature",
                          dtype=object, tupleize_cols=False)  # fmt: skip
@@ -254,19 +251,19 @@ class Stability:
 
     @property
     def index(self) -> SelectionStability:
-        """Nogueira's index with its interval; of a path see :attr:`indices`."""
+        """Nogueira's index with its interval; for a path see :attr:`indices`."""
         if self.lams:
             raise NotApplicableError("a path has one index for each lam: take indices")
         return selection_stability(self.selected[:, 0], candidates=self.candidates)
 
     @property
     def indices(self) -> pd.DataFrame:
-        """Return per lam of a path Nogueira's index with its interval."""
-        found = [
+        """Nogueira's index with its interval, per lam of a path."""
+        rows = [
             selection_stability(self.selected[:, k], candidates=self.candidates)
             for k in range(len(self.lams))
         ]
-        return pd.DataFrame(found, index=pd.Index(self.lams, name="lam"))
+        return pd.DataFrame(rows, index=pd.Index(self.lams, name="lam"))
 
 
 def stability(
@@ -281,28 +278,28 @@ def stability(
     progress: bool | None = None,
     **arguments: Any,
 ) -> Stability:
-    """Make a model again on bootstrap samples of its rows, and count which features it chooses.
+    """Refit a model to bootstrap samples of its rows, and count which features it chooses.
 
     Parameters
     ----------
     model : Program, penalty or estimator
-        A program's card is made again by fast mode (it holds its rows: no X and y). A penalty, as
-        :func:`milpscore.proximal.path` takes it, gives a path whose lams are those of all rows. An
-        estimator has ``selected_features_`` and ``n_features_``, as a
-        :class:`milpscore_sequence.SparseCRF` has, and is fitted to samples of rows or sequences.
+        A program (which holds its rows: no X and y) is refitted in fast mode. A penalty, as
+        :func:`milpscore.proximal.path` takes it, gives a path with the lams of all rows. An
+        estimator with ``selected_features_`` and ``n_features_``, such as
+        :class:`milpscore_sequence.SparseCRF`, is fitted to samples of rows or sequences.
     X, y :
-        As ``fit`` or ``path`` takes them; of a path arrays or a DataFrame.
+        As ``fit`` or ``path`` takes them; for a path arrays or a DataFrame.
     pool : Pool, optional
-        Of the program: the share of its cards that use a feature stands beside the samples'.
+        The program's: adds the share of its cards that use each feature.
     bootstraps : int
     n_jobs : int
         Processes (joblib); the answer does not depend on it.
     random_state : int
     progress : bool, optional
-        Show a progress line; default: in a terminal. Ctrl-C ends the drawing, and what there is
-        counts.
+        Show a progress line; default: in a terminal. Ctrl-C ends the sampling and keeps the
+        answers so far.
     **arguments
-        Of the path.
+        The path's.
 
     Returns
     -------
@@ -311,9 +308,9 @@ def stability(
     Raises
     ------
     NotApplicableError
-        The model is something else, or a program that does not know its arguments.
+        For another model, or a program that does not know its arguments.
     OptionError
-        ``bootstraps`` is not a whole number >= 1, or arguments are given that are not a path's.
+        ``bootstraps`` is not a whole number >= 1, or ``arguments`` without a path.
 
     References
     ----------
@@ -331,7 +328,7 @@ def stability(
 def _again(
     model: Any, X: Any, y: Any, random_state: int, arguments: dict[str, Any]
 ) -> tuple[Callable[[np.random.Generator], Picked], Picked, int, dict[str, Any]]:
-    """How a model is made again, what it uses itself, of how many, and what else is known."""
+    """How to refit a model, what it uses itself, out of how many, and further fields."""
     selects = hasattr(type(model), "selected_features_")
     if arguments and (selects or isinstance(model, Program)):
         raise OptionError(f"only a path takes further arguments such as {next(iter(arguments))!r}")

@@ -1,4 +1,4 @@
-"""Rounding to the nearest and at random, what it costs, and one that keeps its promise."""
+"""Rounding to the nearest and at random, bounds on what it costs, and a derandomised one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ import numpy.typing as npt
 
 from milpscore.core.card import Card, FloatTotals, GridTotals, card_totals
 from milpscore.core.design import Design, FloatArray, IntArray, as_fraction, on_grid
-from milpscore.core.errors import FormulationError, NotApplicableError, OptionError, SizeError
+from milpscore.core.errors import (
+    FormulationError,
+    NotApplicableError,
+    OptionError,
+    SizeError,
+    is_whole,
+)
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.search.points import (
@@ -38,7 +44,7 @@ Order: TypeAlias = Literal["uncertain", "given"]
 
 
 def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[str, float]:
-    r"""Bounds on the mean hinge loss of rounded weights, the intercept held at b.
+    r"""Return bounds on the mean hinge loss of rounded weights, the intercept held at b.
 
     With :math:`L` the mean hinge loss (sample weights :math:`s_i` included, no factor n), margin
     :math:`\gamma`, :math:`f_j` the fractional part of :math:`w_j`, c the rounded weights (columns
@@ -53,12 +59,11 @@ def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[st
         \text{sharp:} \quad & \mathbb E\, L(c, b) \le L(w, b) + \frac1\gamma
             \sum_i \frac{s_i}{S} \sqrt{\textstyle\sum_j x_{ij}^2 f_j (1 - f_j)}
 
-    The first holds for nearest rounding, surely. The other two hold for the
-    *expectation* over the draws of randomised rounding: single draws exceed them. Here x' is the
-    doubled row where weights are ternary, so that :math:`X_2 = \sqrt2 \max_i \|x_i\|_2`, and the
-    row itself otherwise. All three speak of the rounded weights before any term is dropped for
-    ``max_terms``. The best real intercept can only lower the loss; the best *whole* intercept may
-    lie above it, and such a card above a bound.
+    The first always holds for nearest rounding. The other two hold for the *expectation* over
+    randomised draws: single draws exceed them. If weights are ternary, x' is the doubled row, so
+    that :math:`X_2 = \sqrt2 \max_i \|x_i\|_2`; else it is the row itself. All three describe the
+    rounded weights before terms are dropped for ``max_terms``. The best real intercept can only
+    lower the loss; with the best *whole* intercept a card may exceed a bound.
 
     Parameters
     ----------
@@ -76,15 +81,15 @@ def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[st
 
     See Also
     --------
-    expected_loss : the expectation itself, on data that lie on a grid.
-    derandomised : a card that keeps to the sharp bound without any chance.
+    expected_loss : the expectation itself, for data on a grid.
+    derandomised : a card that keeps the sharp bound without chance.
 
     Raises
     ------
     NotApplicableError
-        For a loss that is not Lipschitz in the score, such as the 0-1 loss.
+        For another loss than the hinge.
     FormulationError
-        For weights of another shape, or not finite.
+        If ``w`` has another shape or is not finite.
 
     References
     ----------
@@ -121,11 +126,10 @@ def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[st
 
 
 def expected_loss(statement: Statement, w: npt.ArrayLike, b: float) -> float:
-    r"""The exact expectation of the mean loss of randomly rounded weights, the intercept held.
+    r"""Return the exact expectation of the mean loss of randomly rounded weights, b held.
 
-    Each weight goes up with probability equal to its fractional part, down otherwise, independently
-    of the others. On data that lie on a grid, the total of a row takes few values; their
-    probabilities follow one weight at a time from
+    Each weight goes up with probability equal to its fractional part, else down, independently. On
+    a grid a row's total takes few values; their probabilities follow one weight at a time from
 
     .. math:: P_{J \cup \{j\}}(t) = (1 - f_j) P_J(t) + f_j P_J(t - (h_j - l_j) x_{ij})
 
@@ -149,9 +153,9 @@ def expected_loss(statement: Statement, w: npt.ArrayLike, b: float) -> float:
     NotApplicableError
         For data on no grid.
     SizeError
-        Where rows times totals exceed :data:`MAX_CELLS`.
+        If rows times totals exceed :data:`MAX_CELLS`.
     FormulationError
-        For weights of another shape, or not finite.
+        If ``w`` has another shape or is not finite.
     """
     sums = _RandomTotals(statement, w, b)
     return sums.expectation(sums.joined(sums.nothing, sums.columns), sums.fixed)
@@ -159,21 +163,17 @@ def expected_loss(statement: Statement, w: npt.ArrayLike, b: float) -> float:
 
 @dataclass(frozen=True)
 class _Law:
-    """Law of the part of each merged row's total that is still open.
+    """Law of the open part of each merged row's total, in units of the data's step."""
 
-    ``probability[i, t]``, shape (m, S), is that of ``least[i] + t``, in units of the data's step.
-    """
-
-    least: IntArray
-    probability: FloatArray
+    least: IntArray  # (m,)
+    probability: FloatArray  # (m, S), entry (i, t) that of least[i] + t
 
 
 class _RandomTotals:
-    """Totals of the merged rows under random rounding, some columns decided, the others open.
+    """Totals of the merged rows under random rounding, some columns decided, the others open."""
 
-    ``fixed`` (m,) are the totals of the decided part, at first with every weight rounded down;
-    ``moves`` (m, p) is what rounding a weight up adds, in units of the data's step.
-    """
+    # fixed (m,): totals of the decided part, at first with every weight rounded down;
+    # moves (m, p): what rounding a weight up adds, in units of the data's step
 
     def __init__(self, statement: Statement, w: npt.ArrayLike, b: float) -> None:
         self.low, high, self.fraction = neighbours(statement, w)
@@ -206,7 +206,7 @@ class _RandomTotals:
 
     @property
     def nothing(self) -> _Law:
-        """The law with no column open: all is 0."""
+        """The law without open columns: 0 for sure."""
         probability = np.zeros((len(self.share), self.size))
         probability[:, 0] = 1.0
         return _Law(np.zeros(len(self.share), dtype=np.int64), probability)
@@ -221,7 +221,7 @@ class _RandomTotals:
         return _Law(least, probability)
 
     def expectation(self, law: _Law, fixed: IntArray) -> float:
-        """The mean loss expected when the decided part of each total is ``fixed``, shape (m,)."""
+        """The expected mean loss if the decided part of each total is ``fixed``, shape (m,)."""
         windows = np.lib.stride_tricks.sliding_window_view(self.table, self.size, axis=1)
         losses = windows[self.side, fixed + law.least - self.origin]
         return float(self.share @ np.einsum("ms,ms->m", law.probability, losses))
@@ -241,16 +241,16 @@ def _losses(statement: Statement, origin: int, span: int, b: float) -> FloatArra
     unit, held = statement.design.step, as_fraction(float(b))
     assert unit is not None
     counts = origin + np.arange(span, dtype=np.int64)
-    found = []
+    tables = []
     for side in (-1, 1):
         y = np.full(span, side, dtype=np.int64)
         if isinstance(statement.loss, Hinge) or not hasattr(statement.loss, "exact_rows"):
             # continuous in the total: a rounding error in it is one in the loss
-            found.append(statement.loss.rows(GridTotals(counts, unit).floats, held, y))
+            tables.append(statement.loss.rows(GridTotals(counts, unit).floats, held, y))
         else:
             losses, scale = statement.loss.exact_rows(GridTotals(counts, unit), held, y)
-            found.append(np.asarray(losses, dtype=np.float64) * float(scale))
-    return np.stack(found)
+            tables.append(np.asarray(losses, dtype=np.float64) * float(scale))
+    return np.stack(tables)
 
 
 def held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
@@ -272,23 +272,23 @@ def derandomised(
     estimator: Estimator = "pessimistic",
     order: Order = "uncertain",
 ) -> RoundedCard:
-    r"""Fix one coordinate after another at the value that keeps an estimate of the loss least.
+    r"""Fix one coordinate after another at the value of least estimated loss.
 
-    The pessimistic estimator is, given the columns fixed so far,
+    Given the columns fixed so far, the pessimistic estimator is
 
     .. math:: U = L(\hat w, b) + \frac1\gamma \sum_i \frac{s_i}{S}
         \sqrt{(E \langle c - \hat w, x_i \rangle)^2 + \mathrm{Var} \langle c, x_i \rangle}
 
-    At the start it is the sharp bound of :func:`rounding_bounds`, and of the two values of a
-    column one does not raise it, because sqrt(m^2 + v) is concave in the second moment. At the
-    end the variance is 0 and the loss Lipschitz: L(c, b) <= U <= sharp bound, without any chance.
-    The exact estimator is E L(c, b) itself, by :func:`expected_loss`'s dynamic programming.
+    At the start it is the sharp bound of :func:`rounding_bounds`. One of a column's two values does
+    not raise it, because sqrt(m^2 + v) is concave in the second moment. At the end the variance is
+    0 and the loss Lipschitz, so that L(c, b) <= U <= sharp bound, without chance. The exact
+    estimator is E L(c, b) itself, by the dynamic programming of :func:`expected_loss`.
 
     Parameters
     ----------
     statement : Statement
-        With the hinge loss for the pessimistic estimator; for the exact one any loss, and data on
-        a grid, such as whole numbers.
+        The pessimistic estimator needs the hinge loss, the exact one data on a grid, such as whole
+        numbers.
     w : array of shape (p,)
         Real weights, say those of a relaxed result.
     b : float
@@ -296,27 +296,26 @@ def derandomised(
     estimator : {"pessimistic", "exact", "auto"}
         "auto" is the pessimistic one under the hinge loss, else the exact one.
     order : {"uncertain", "given"}
-        Columns by falling f(1-f) times the mean square of the change they make, or as they stand.
+        Columns by falling f(1-f) times the mean square of the change they make, or in their order.
 
     Returns
     -------
     RoundedCard
-        ``trace[k]`` is the estimator after k columns were fixed: it never rises, and its last entry
-        bounds ``held_loss`` (under the exact estimator it is ``held_loss``). Also ``estimator``;
-        ``order``, the columns that were not whole, as they were fixed; ``promise``, the estimator
-        at the start; ``held_loss``, the mean loss of ``points`` with the intercept held at b, at
-        most the promise. The card has the best allowed intercept, and fewer terms where
-        ``max_terms`` asks for it. On equals the value closer to 0 is taken, so that a change of all
-        signs changes nothing else.
+        ``trace[k]`` is the estimator after k columns: it never rises, and its last entry bounds
+        ``held_loss`` (and equals it under the exact estimator). Also ``estimator``; ``order``, the
+        columns that were not whole, as they were fixed; ``promise``, the estimator at the start;
+        ``held_loss``, the mean loss of ``points`` with the intercept held at b, at most the
+        promise. The card has the best allowed intercept, and at most ``max_terms`` terms. Ties go
+        to the value closer to 0, so that changing all signs changes nothing else.
 
     Raises
     ------
     OptionError
         For an unknown estimator or order.
     NotApplicableError, SizeError
-        Where the estimator cannot be computed.
+        If the estimator cannot be computed.
     FormulationError
-        For weights of another shape, or not finite.
+        If ``w`` has another shape or is not finite.
 
     References
     ----------
@@ -351,7 +350,7 @@ def derandomised(
 
 
 def _ordered(statement: Statement, order: Order, fraction: FloatArray, width: IntArray) -> IntArray:
-    """The columns that are not whole, in the order they are to be fixed."""
+    """The columns that are not whole, in the order of fixing."""
     columns = np.flatnonzero(fraction > 0)
     if order == "given":
         return columns
@@ -428,11 +427,9 @@ class _ExactExpectation:
         return trace
 
     def _decide(self, columns: IntArray, later: _Law, up_on_ties: Any, trace: list[float]) -> None:
-        """Fix these columns while the law of all later ones is ``later``.
-
-        By halves: p columns cost p log p joinings and log p tables, where one table per column
-        would not fit and leaving a column out of a law again is unstable.
-        """
+        """Fix these columns while the law of all later ones is ``later``."""
+        # by halves: p log p joinings and log p tables, where one table per column would not fit
+        # and leaving a column out of a law again is unstable
         if len(columns) == 1:
             trace.append(self._fix(int(columns[0]), later, bool(up_on_ties[columns[0]])))
             return
@@ -453,18 +450,14 @@ def _goes_up(down: float, up: float, up_on_tie: bool) -> bool:
     return up < down or (up == down and up_on_tie)
 
 
-JUDGED = 5
-"""So many of the best draws are re-evaluated exactly before one is called the best."""
-
-
 @dataclass(frozen=True, eq=False)
 class Rounding:
-    """What N draws gave.
+    """The outcome of N draws.
 
     Attributes
     ----------
     card : Card or None
-        The best one; None where every draw had to be discarded.
+        The best one; None if every draw was discarded.
     evaluation : Evaluation or None
         Its exact figures.
     points : ndarray of int64, shape (q, p)
@@ -472,23 +465,21 @@ class Rounding:
     n_draws, n_distinct : int
         Draws, and distinct vectors of points among them.
     n_repaired, n_discarded : int
-        Draws with too many terms: repaired by dropping the terms of least LP weight, or
-        discarded because the dropped columns may not be 0. Draws that break a constraint, limits
-        on errors under every intercept included, are discarded too.
+        Draws with too many terms: repaired by dropping the terms of least LP weight, or discarded
+        if those may not be 0. Draws that break a constraint, limits on errors under every intercept
+        included, are discarded too.
     mean_loss : float
-        Mean loss over the draws that were kept, each with its best allowed intercept.
+        Mean loss over the draws left, each with its best allowed intercept.
     held_loss : float
-        Mean loss over all draws before any repair, with the intercept held at the LP's: what the
-        bounds of :func:`rounding_bounds` on the expectation speak of. NaN without an intercept.
+        Mean loss over all draws before repair, the intercept held at the LP's; NaN without one.
     random_state : int or None
-        None where a Generator was given.
+        None for a Generator.
     trace : ndarray of float64, shape (n_draws,), read-only
         Objective of each draw after repair with its best allowed intercept, in the order drawn;
-        infinite where it was discarded.
+        infinite if discarded.
     bounds : mapping
-        What :func:`rounding_bounds` says of these weights: ``sharp_bound`` and ``expected_bound``
-        bound the expectation of ``held_loss`` (single draws exceed them). Empty without an
-        intercept or under another loss than the hinge.
+        :func:`rounding_bounds` of the weights: ``sharp_bound`` and ``expected_bound`` bound the
+        expectation of ``held_loss``. Empty without an intercept or the hinge loss.
     """
 
     card: Card | None
@@ -510,12 +501,12 @@ class Rounding:
         return float("nan") if self.evaluation is None else self.evaluation.objective
 
     def cards(self, statement: Statement) -> Iterator[Card]:
-        """The cards of all ``points``, best first, each made when asked for.
+        """Iterate over the cards of all ``points``, best first.
 
         Parameters
         ----------
         statement : Statement
-            The one the draws were made for.
+            The statement the draws were made for.
         """
         return map(statement.with_best_intercept, self.points)
 
@@ -534,29 +525,29 @@ def nearest(statement: Statement, w: npt.ArrayLike, b: float | None = None) -> C
     Parameters
     ----------
     statement : Statement
-        Its ranges and sets say which values are allowed; where ``max_terms`` is exceeded, the
-        terms of least absolute LP weight are dropped.
+        Its ranges and sets say which values are allowed; terms of least absolute weight beyond
+        ``max_terms`` are dropped.
     w : array of shape (p,)
         Real weights, say those of a relaxed result.
     b : float, optional
-        The LP's intercept: kept (moved to the closest allowed one) where none is better.
+        The LP's intercept: the closest allowed one is taken unless another is better.
 
     Returns
     -------
     Card
-        With the allowed intercept of least loss for the rounded weights. A weight half-way
-        between two values (within 1e-9) goes to the one closer to 0, so that a change of all
-        signs changes nothing else. The card breaks ``max_terms`` only where more columns than
-        that cannot be 0; it may break a constraint, which only the re-check finds.
+        With the allowed intercept of least loss. A weight half-way between two values (within 1e-9)
+        goes to the one closer to 0, so that changing all signs changes nothing else. The card
+        exceeds ``max_terms`` only if more columns than that cannot be 0; it may break a constraint,
+        which only the re-check finds.
 
     Raises
     ------
     FormulationError
-        For weights of another shape, or not finite.
+        If ``w`` has another shape or is not finite.
 
     See Also
     --------
-    rounding_bounds : what this rounding surely obeys under the hinge loss.
+    rounding_bounds : what this rounding always obeys under the hinge loss.
     """
     points, _ = limit_terms(statement, nearest_points(statement, w)[None, :], w)
     best = statement.with_best_intercept(points[0])
@@ -578,10 +569,10 @@ def randomised(
 ) -> Rounding:
     """Draw whole weights whose expectation is w, and keep the best card.
 
-    Each weight is rounded up with probability equal to its fractional part, down otherwise,
-    independently of the others. For binary weights this is the paper's draw. For ternary ones it
-    is the paper's draw on the doubled features with the pair (c+, c-) of each feature reduced to
-    (max(w, 0), max(-w, 0)): the expectation is the same and the variance never larger.
+    Each weight is rounded up with probability equal to its fractional part, else down,
+    independently. For binary weights this is the paper's draw; for ternary ones the paper's on
+    doubled features, the pair (c+, c-) of a feature reduced to (max(w, 0), max(-w, 0)): the
+    expectation is the same and the variance never larger.
 
     Parameters
     ----------
@@ -589,7 +580,7 @@ def randomised(
     w : array of shape (p,)
         Real weights, say those of a relaxed result.
     intercept : float, optional
-        The LP's intercept b; only needed for ``held_loss`` and ``bounds``.
+        The LP's intercept b, for ``held_loss`` and ``bounds``.
     n_draws : int
         At least 1.
     random_state : int or Generator
@@ -601,16 +592,16 @@ def randomised(
     Raises
     ------
     FormulationError
-        For weights of another shape, or not finite.
+        If ``w`` has another shape or is not finite.
     OptionError
-        Where ``n_draws`` is not a whole number >= 1.
+        If ``n_draws`` is not a whole number >= 1.
 
     References
     ----------
     Chevaleyre, Koriche & Zucker (2013), Figure 1, steps (2) and (3). The paper returns one draw;
     here the best of N is returned, judged exactly.
     """
-    if isinstance(n_draws, bool) or not hasattr(n_draws, "__index__") or n_draws < 1:
+    if not is_whole(n_draws, 1):
         raise OptionError(f"n_draws must be a whole number >= 1, got {n_draws!r}")
     generator = np.random.default_rng(random_state)
     low, high, fraction = neighbours(statement, w)
@@ -650,17 +641,15 @@ def randomised(
 def _judged(
     statement: Statement, points: IntArray, objectives: FloatArray
 ) -> tuple[list[tuple[Card, Evaluation]], IntArray]:
-    """The best few cards in exact order, and all vectors of points, best first.
-
-    The order of the others comes from sums in floating point.
-    """
+    """The five best cards in exact order, and all vectors of points, best first."""
+    # the order of the others comes from sums in floating point
     order = np.argsort(objectives, kind="stable")
-    cards = [statement.with_best_intercept(points[k]) for k in order[:JUDGED]]
+    cards = [statement.with_best_intercept(points[k]) for k in order[:5]]
     judged = sorted(
         ((card, evaluate(statement, card)) for card in cards), key=lambda pair: pair[1].objective
     )
     first = [card.coefficients for card, _ in judged]
-    return judged, np.array([*first, *points[order[JUDGED:]]], dtype=np.int64).reshape(points.shape)
+    return judged, np.array([*first, *points[order[5:]]], dtype=np.int64).reshape(points.shape)
 
 
 def _distinct(points: IntArray, times: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -672,7 +661,7 @@ def _distinct(points: IntArray, times: IntArray) -> tuple[IntArray, IntArray, In
 
 
 def _average(values: FloatArray, times: IntArray) -> float:
-    """Mean over the draws, NaN where there is none."""
+    """Mean over the draws, NaN without any."""
     return float(values @ times / times.sum()) if times.sum() else float("nan")
 
 
@@ -684,15 +673,14 @@ def combine(design: Design, cards: Mapping[str, Card]) -> Card:
     design : Design
         The binned data all cards were learnt on.
     cards : mapping from raw feature to Card
-        Each has p points, those of other features being 0, as the programs of
-        :func:`milpscore.formulations.fused_lasso_by_feature` give them. Their own intercepts are
-        forgotten.
+        Each has p points, 0 for other features, as the programs of
+        :func:`milpscore.formulations.fused_lasso_by_feature` give them. Their intercepts do not
+        count.
 
     Returns
     -------
     Card
-        Its threshold has the least weighted 0-1 loss of all; one sweep over the sorted totals
-        finds it.
+        Its threshold has the least weighted 0-1 loss.
 
     Raises
     ------
@@ -709,21 +697,19 @@ def combine(design: Design, cards: Mapping[str, Card]) -> Card:
         _require_own_columns(design, feature, card)
         points += card.coefficients
     totals = card_totals(design.X, design.step, Card(points, Fraction(0)))
-    threshold_of = totals.unit if isinstance(totals, GridTotals) else Fraction(1)
+    grid = isinstance(totals, GridTotals)
     values = totals.counts if isinstance(totals, GridTotals) else totals.values
+    unit = totals.unit if isinstance(totals, GridTotals) else Fraction(1)
     low, high = Fraction(values.min().item()), Fraction(values.max().item())
     rule = InterceptRule(
-        "grid" if isinstance(totals, GridTotals) else "real",
-        -(high + 1) * threshold_of,
-        -low * threshold_of,
-        totals.unit if isinstance(totals, GridTotals) else None,
+        "grid" if grid else "real", -(high + 1) * unit, -low * unit, unit if grid else None
     )
     b = ZeroOne().best_intercept(totals, design.y, design.weight, rule)
     return Card(points, b)
 
 
 def _require_own_columns(design: Design, feature: str, card: Card) -> None:
-    """Refuse a card that does not score exactly this feature."""
+    """Refuse a card with points on another feature, or of another length."""
     own = np.array([column.feature == feature for column in design.columns])
     if not own.any():
         known = sorted({column.feature for column in design.columns})

@@ -1,4 +1,4 @@
-"""From a relaxed program to a verified card: solve, round, re-check; what a start then saves."""
+"""From a relaxed program to a verified card: solve, round, re-check; savings by such a start."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from importlib import import_module
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -20,7 +19,15 @@ from milpscore.core.program import Program, integrality_demanded
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.rounding.draws import held_losses, nearest, randomised, rounding_bounds
+from milpscore.rounding.draws import (
+    derandomised,
+    held_losses,
+    nearest,
+    randomised,
+    rounding_bounds,
+)
+from milpscore.rounding.scaled import golovin
+from milpscore.search.moves import local_search
 from milpscore.search.points import RoundedCard, nearest_points, repaired
 from milpscore.search.starts import find_start, proximal_start, work_within
 from milpscore.solvers import conflict, solve
@@ -31,10 +38,6 @@ from milpscore.verify import Evaluation, check, evaluate
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from milpscore.core.design import FloatArray
-    from milpscore.core.statement import Statement
-    from milpscore.search.points import RoundedCard
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ class Request:
         Its intercept.
     random_state : int
     max_work : float
-        Most row totals a search may compute; it stops at the same card on every machine.
+        Most row totals a search may compute: the same card on every machine.
     """
 
     w: FloatArray
@@ -61,54 +64,36 @@ class Request:
 RequestRounding: TypeAlias = "Callable[[Statement, Request], RoundedCard]"
 
 
-@dataclass(frozen=True)
-class _Row:
-    """The function at ``home``, given these parts of a request and these arguments."""
-
-    home: str
-    notes: tuple[str, ...] = ()
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-    def __call__(self, statement: Statement, request: Request) -> RoundedCard:
-        module, _, name = self.home.partition(":")
-        notes = {part: getattr(request, part) for part in self.notes}
-        found: RoundedCard = getattr(import_module(module), name)(
-            statement, **notes, **self.arguments
-        )
-        return found
+def _derandomised(statement: Statement, request: Request) -> RoundedCard:
+    return derandomised(statement, request.w, request.b, estimator="auto")
 
 
-_BEST = {"intercept": "best"}
+def _local_search(statement: Statement, request: Request) -> RoundedCard:
+    return local_search(statement, intercept="best", max_work=request.max_work)
+
+
+def _golovin(statement: Statement, request: Request) -> RoundedCard:
+    return golovin(statement, random_state=request.random_state)
+
 
 ROUNDINGS: Registry[RequestRounding] = Registry("rounding", {})
 """From name to a function of a Statement and a Request; each can be a row of a comparison."""
 
-for _name, _row in {
-    "derandomised": _Row(
-        "milpscore.rounding.draws:derandomised", ("w", "b"), {"estimator": "auto"}
-    ),
-    # these know no relaxation: they begin with no weights, or learn their own
-    "local_search": _Row("milpscore.search:local_search", ("max_work",), _BEST),
-    "golovin": _Row("milpscore.rounding.scaled:golovin", ("random_state",)),
-}.items():
-    ROUNDINGS.register(_name, _row)
+ROUNDINGS.register("derandomised", _derandomised)
+# these ignore the relaxation: they start without weights, or learn their own
+ROUNDINGS.register("local_search", _local_search)
+ROUNDINGS.register("golovin", _golovin)
 
 
 def attempt(
     statement: Statement, function: RequestRounding, request: Request
 ) -> tuple[RoundedCard | None, str]:
-    """What a rounding gave, None where it does not apply, and why there is no card."""
+    """The rounding's card, None if it does not apply, and why there is none."""
     try:
-        found = function(statement, request)
+        rounding = function(statement, request)
     except (NotApplicableError, SizeError) as error:
         return None, str(error)
-    return found, found.refusal
-
-
-_OWN = ("randomised", "nearest", "proximal")
-"""What can be asked for by name beside the registered roundings."""
-
-_NO_PATH = "no proximal path: too little time for it, or no rounded card is allowed"
+    return rounding, rounding.refusal
 
 
 def round_program(
@@ -123,20 +108,20 @@ def round_program(
 ) -> Result:
     """Solve the LP of a program, round it, and return the best card that meets every constraint.
 
-    Candidates are the nearest rounding, N randomised ones and the empty card; where the statement
-    has constraints, also the nearest rounding changed until it meets them. Each is checked
-    with the statement and with the model's own constraints, those a user added included, and with
-    integrality, although the model is relaxed. Variables a user added keep the LP's values.
+    Candidates are the nearest rounding, N randomised ones and the empty card; under constraints
+    also the nearest rounding repaired until it meets them. Each is checked against the statement
+    and the model's constraints, those a user added included, and for integrality, although the
+    model is relaxed. Variables a user added keep the LP's values.
 
     Parameters
     ----------
     program : Program
-        A relaxed program; of an exact one the relaxation is solved.
+        A relaxed program, or an exact one, whose relaxation is solved.
     n_draws : int
         Draws of the randomised rounding.
     roundings : sequence of str
-        Further candidates by their names in :data:`milpscore.rounding.ROUNDINGS`, say
-        ``["derandomised", "local_search"]``. One that does not apply says why in the message.
+        Names of further candidates from :data:`milpscore.rounding.ROUNDINGS`, say
+        ``["derandomised", "local_search"]``. The message says why one does not apply.
     random_state : int
         Seed of the draws and of the solver.
     solver, progress, **options :
@@ -145,10 +130,9 @@ def round_program(
     Returns
     -------
     Result
-        Its bound is the LP's, its ``origin`` "nearest", "randomised", "repaired", "empty card" or
-        the name of one of ``roundings``.
-        The claim is at most ``gap``, unless card and bound meet. The card's values are left in
-        ``program.model``.
+        The bound is the LP's; ``origin`` is "nearest", "randomised", "repaired", "empty card" or
+        one of ``roundings``. The claim is at most ``gap``, unless card and bound meet. The card's
+        values are left in ``program.model``.
 
     Raises
     ------
@@ -200,16 +184,12 @@ def round_by_name(
     max_work: float = 1e8,
     time_limit: float = math.inf,
 ) -> tuple[dict[str, Result], dict[str, dict[str, Any]]]:
-    """Round the result of a program's relaxation by each of the named methods, each for itself.
-
-    The names are "randomised", "nearest" (beside itself changed until it meets the constraints),
-    "proximal" (of a path, not of the relaxation) and those of :data:`ROUNDINGS`, which share
-    ``max_work`` equally; OptionError for others. After ``time_limit`` seconds no more than the
-    first of the draws is checked. All bounds come from the relaxation; the empty card is not a
-    candidate. By name a Result, its message saying why where it has no card, and what is proved.
-    """
+    """Round a relaxation by each of the named methods: results and proved figures by name."""
+    # all bounds come from the relaxation, and the empty card is not a candidate; after the time
+    # limit only the first draw is checked
     clock = Clock.of(time_limit)
-    registered = {name: ROUNDINGS[name] for name in names if name not in _OWN}
+    beside = ("randomised", "nearest", "proximal")
+    registered = {name: ROUNDINGS[name] for name in names if name not in beside}
     statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
     request = Request(w, b, random_state, max_work / max(len(registered), 1))
     results: dict[str, Result] = {}
@@ -220,7 +200,9 @@ def round_by_name(
         found: RoundedCard | None = None
         if name == "proximal":
             found = find_start(statement, max_work=max_work)
-            message = "" if found else _NO_PATH
+            message = (
+                "" if found else "no proximal path: too little time, or no rounded card is allowed"
+            )
         elif w.size and name == "randomised":
             # an intercept is held at one scale only
             held_at = b if statement.scales is None else None
@@ -243,20 +225,20 @@ def round_by_name(
             program, relaxed, origins, message=message, started=began, clock=clock
         )
         if name in registered and found is None and w.size:
-            # a method that does not apply refuses no card: more draws would not help
+            # a method that does not apply does not refuse a card: more draws would not help
             results[name] = replace(results[name], message=message)
     return results, figures
 
 
 def _held_figures(held: float, bounds: Mapping[str, float], *names: str) -> dict[str, float]:
-    """The loss with the intercept held, and the bounds it obeys; nothing without bounds."""
+    """The loss with the intercept held and the bounds it obeys; empty without bounds."""
     if not bounds:
         return {}
     return {"rounding_loss": held} | {f"{name}_bound": bounds[f"{name}_bound"] for name in names}
 
 
 def mended(statement: Statement, w: FloatArray) -> tuple[Card, ...]:
-    """Under constraints the nearest rounding of w, shape (p,), changed until it meets them."""
+    """Under constraints, the nearest rounding of w, shape (p,), repaired until it meets them."""
     if not statement.constraints:
         return ()
     card = repaired(statement, nearest_points(statement, w))
@@ -281,12 +263,8 @@ def rounded_result(
     started: float,
     clock: Clock,
 ) -> Result:
-    """The best candidate that meets every constraint, with the relaxation's bound.
-
-    ``candidates`` are cards by origin, best first: of each the first that passes is used, and no
-    more than one is checked once the clock has run out. The constraints of
-    the program, exact or relaxed, and the integrality of the statement are demanded.
-    """
+    """The best candidate that meets every constraint, with the relaxation's bound."""
+    # candidates are cards by origin, best first: the first of each that passes is used
     notes, passed = [message], []
     demanded = integrality_demanded(program.model) if program.is_built else nullcontext()
     with demanded:
@@ -323,7 +301,7 @@ def rounded_result(
 def _first_feasible(
     program: Program, origin: str, cards: Iterable[Card], clock: Clock
 ) -> tuple[_Passed | None, str]:
-    """The first of these cards, best first, that meets every constraint; what was refused."""
+    """The first card that meets every constraint, and what was refused; one check if late."""
     reasons: list[str] = []
     found, hurried = None, ""
     for card in cards:
@@ -339,7 +317,7 @@ def _first_feasible(
 
 
 def _simplified(program: Program, best: _Passed) -> _Passed:
-    """A card that is as good and easier to read, where the builder knows one."""
+    """A card that is as good and easier to read, if the builder knows one."""
     simpler = program.simplify(program.statement, best.card)
     if simpler == best.card:
         return best
@@ -350,7 +328,7 @@ def _simplified(program: Program, best: _Passed) -> _Passed:
 
 
 def _trusted_bound(program: Program, relaxed: Result, objective: float) -> tuple[float, str]:
-    """The LP's bound (0 always holds), or 0 where a verified card contradicts it."""
+    """The LP's bound, or 0, which always holds, if a verified card contradicts it."""
     if relaxed.termination is Termination.INFEASIBLE:
         return 0.0, "the solver calls the relaxation infeasible although this card was verified"
     bound = max(relaxed.dual_bound, 0.0)
@@ -361,7 +339,7 @@ def _trusted_bound(program: Program, relaxed: Result, objective: float) -> tuple
 
 
 def _no_card(relaxed: Result) -> dict[str, Any]:
-    """The fields of an answer without a card; the relaxation's bound stays."""
+    """Fields of a result without a card; the relaxation's bound stays."""
     nan = float("nan")
     infeasible = relaxed.termination is Termination.INFEASIBLE
     return {
@@ -401,18 +379,14 @@ def _why(program: Program, relaxed: Result, clock: Clock) -> str:
 
 
 def _joined(*parts: str) -> str:
-    """The parts there are, as one message."""
+    """The nonempty parts as one message."""
     return "; ".join(part for part in parts if part)
 
 
 def savings_table(
     programs: Mapping[str, Program], seeds: Sequence[int], time_limit: float, **options: Any
 ) -> DataFrame:
-    """:func:`warm_start_savings` of several exact programs by name, one below the other.
-
-    Column ``formulation`` comes first. A program for which no start was found has one row, whose
-    ``warm_start`` says so.
-    """
+    """Stack :func:`warm_start_savings` of several exact programs, column ``formulation`` first."""
     import pandas as pd
 
     tables = []
@@ -497,7 +471,7 @@ def warm_start_savings(
 def _first_good(
     result: Result, good: float, start_objective: float, start_seconds: float
 ) -> dict[str, Any]:
-    """When and after how many nodes a solve knew a good card; NaN where it never did."""
+    """Seconds and nodes until a solve knew a good card; NaN if it never did."""
     good += 1e-9 * max(1.0, abs(good))
     first, nodes = math.nan, math.nan
     known = [point for point in result.trace if point.objective <= good]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
+from milpscore.core.errors import FormulationError, NotApplicableError, OptionError, is_whole
 from milpscore.core.statement import Statement
 from milpscore.losses import Logistic
 from milpscore.search.points import (
@@ -20,12 +20,6 @@ from milpscore.search.points import (
     read_only,
     rounded_card,
 )
-
-_DRAWN = 1024
-"""Rows whose random numbers are drawn at once."""
-
-_HIGHEST = 255
-"""A counter is one byte in the paper."""
 
 
 def scaled_rounding(
@@ -40,8 +34,8 @@ def scaled_rounding(
 ) -> RoundedCard:
     """Multiply by the scale whose nearest rounding has the least objective.
 
-    The scales run evenly from where the largest weight becomes 1/2 (below it every weight rounds to
-    0) to where the first weight meets the end of its range.
+    The scales run evenly from the one at which the largest weight becomes 1/2 (below it every
+    weight rounds to 0) to the one at which the first weight meets the end of its range.
 
     Parameters
     ----------
@@ -49,11 +43,11 @@ def scaled_rounding(
     w : array of shape (p,)
         Real weights; only their direction matters.
     intercept : float
-        Kept beside the weights, for the record.
+        For the record.
     n_scales : int
-        At least 1; with 1 the largest scale alone.
+        At least 1; 1 means the largest scale alone.
     method : str
-        What the result is called.
+        Name of the method in the result.
     random_state : int, optional
         The seed the weights came from, for the record.
     **details :
@@ -62,20 +56,20 @@ def scaled_rounding(
     Returns
     -------
     RoundedCard
-        ``trace[k]`` is the objective at ``scales[k]`` with the best allowed intercept, infinite
-        where the statement does not allow the points. Among equal objectives the smallest scale is
-        taken. Too many terms are dropped by least weight; scales that break a constraint are passed
-        over where another one keeps to all. Also ``weights`` and ``intercept`` as given; ``scale``,
-        the one used, NaN where the weights are all 0 and there is nothing to scale.
+        ``trace[k]`` is the objective at ``scales[k]`` with the best allowed intercept, infinite if
+        the statement does not allow the points; ties go to the smallest scale. Terms beyond the
+        limit are dropped by least weight; scales that break a constraint are passed over if another
+        keeps them all. Also ``weights`` and ``intercept`` as given; ``scale``, the one used, NaN if
+        all weights are 0.
 
     Raises
     ------
     OptionError
-        Where ``n_scales`` is not a whole number >= 1.
+        If ``n_scales`` is not a whole number >= 1.
     FormulationError
-        For weights of another shape, or not finite.
+        If ``w`` has another shape or is not finite.
     """
-    if isinstance(n_scales, bool) or not hasattr(n_scales, "__index__") or n_scales < 1:
+    if not is_whole(n_scales, 1):
         raise OptionError(f"n_scales must be a whole number >= 1, got {n_scales!r}")
     weights = np.asarray(w, dtype=np.float64)
     if weights.shape != (statement.design.shape[1],) or not np.isfinite(weights).all():
@@ -99,7 +93,7 @@ def scaled_rounding(
 
 
 def _scales(statement: Statement, weights: FloatArray, n_scales: int) -> FloatArray:
-    """Rising scales, none where no scale gives a weight room."""
+    """Rising scales; none if no weight has room."""
     lower, upper = statement.ranges
     ends = np.where(weights > 0, upper, np.where(weights < 0, -lower, 0)).astype(np.float64)
     free = (weights != 0) & (ends > 0)
@@ -137,14 +131,14 @@ def golovin(
     Parameters
     ----------
     statement : Statement
-        Its raw rows are learnt from, in a new random order each pass.
+        The learner sees its raw rows, in a new random order each pass.
     n_passes : int
     learning_rate : float
         alpha, > 0.
     resolution : float
         Grid over learning rate, > 0.
     base : float
-        B of the counters, > 1; the closer to 1, the more exact they count.
+        B of the counters, > 1; the closer to 1, the more exact.
     radius : float
         R, > 0, of the scaled weights.
     n_scales : int
@@ -154,26 +148,25 @@ def golovin(
     Returns
     -------
     RoundedCard
-        The per-coordinate grids share no unit, so the card is made as any other regression's, see
-        :func:`scaled_rounding`; ``weights`` and ``intercept`` are those of the columns as they are.
-        Also, the intercept last, shape (p + 1,): ``multiples``, the weights as multiples of their
-        grids, which is all that is stored of them; ``grid``, the final resolutions; ``counters``;
-        ``counts``, what they estimate. And ``losses``, the mean logistic loss of the grid weights
-        at the start and after each pass.
+        The per-coordinate grids share no unit, so the card is that of :func:`scaled_rounding`;
+        ``weights`` and ``intercept`` belong to the columns as they are. Also, the intercept last,
+        shape (p + 1,): ``multiples``, the weights as multiples of their grids, which is all that is
+        stored; ``grid``, the final resolutions; ``counters``; ``counts``, what they estimate. And
+        ``losses``, the mean logistic loss of the grid weights at the start and after each pass.
 
     Raises
     ------
     OptionError
         For a parameter outside its range.
     NotApplicableError
-        Where only one class has weight.
+        If only one class has weight.
 
     References
     ----------
     Golovin, Sculley, McMahan & Young, "Large-scale learning with less RAM via randomization",
     ICML 2013 (named in Belahcene et al. 2020, sec. 1).
     """
-    if isinstance(n_passes, bool) or not hasattr(n_passes, "__index__") or n_passes < 1:
+    if not is_whole(n_passes, 1):
         raise OptionError(f"n_passes must be a whole number >= 1, got {n_passes!r}")
     positive = {"learning_rate": learning_rate, "resolution": resolution, "radius": radius}
     for name, value in positive.items():
@@ -200,14 +193,11 @@ def golovin(
 
 
 def random_round(values: FloatArray, grid: FloatArray, draws: FloatArray) -> FloatArray:
-    """Values moved to a neighbouring multiple of their grid, unbiased: ``draws`` are uniform.
-
-    The upper neighbour is taken with probability (value - lower) / grid; all arrays of one shape.
-    """
+    """Round to neighbouring multiples of the grid, unbiased; ``draws`` are uniform."""
     ratio = values / grid
     below = np.floor(ratio)
-    rounded: FloatArray = (below + (draws < ratio - below)) * grid
-    return rounded
+    # up with probability (value - lower) / grid
+    return np.asarray((below + (draws < ratio - below)) * grid)
 
 
 class _Learner:
@@ -232,7 +222,7 @@ class _Learner:
         self.weight = design.weight[kept] / design.weight[kept].mean()
         self.radius = radius
         # a counter has few values: what depends on it is looked up
-        values = np.arange(_HIGHEST + 1)
+        values = np.arange(256)  # one byte in the paper
         self.rise = base ** -values.astype(np.float64)
         self.rise[-1] = 0.0
         self.estimate = (base ** values.astype(np.float64) - base) / (base - 1.0)
@@ -254,19 +244,16 @@ class _Learner:
         return float(self.weight @ values / self.weight.sum())
 
     def learn(self, generator: np.random.Generator) -> None:
-        """One pass over the rows in a random order.
-
-        Each row is answered with the weights the row before left: the loop is the algorithm.
-        """
+        """Pass over the rows in a random order; each sees the weights the row before left."""
         order = generator.permutation(len(self.y))
-        for start in range(0, len(order), _DRAWN):
-            rows = order[start : start + _DRAWN]
+        for start in range(0, len(order), 1024):  # rows whose random numbers are drawn at once
+            rows = order[start : start + 1024]
             draws = generator.random((len(rows), 2, len(self.unit)))
             for i, (counting, rounding) in zip(rows.tolist(), draws, strict=True):
                 self._step(i, counting, rounding)
 
     def _step(self, i: int, counting: FloatArray, rounding: FloatArray) -> None:
-        """One gradient step on row i, with uniform draws for the counters and the rounding."""
+        """Step along the gradient of row i; uniform draws for the counters and the rounding."""
         active = np.flatnonzero(self.X[i])
         x, beta, counters = self.X[i, active], self.beta[active], self.counters[active]
         margin = float(self.y[i] * (x @ beta))
