@@ -174,7 +174,7 @@ def test_priced_cells_lose_no_more_than_any_function_of_them_within_a_limit(
 
     A limit on errors of one class; rows of both classes weigh alike or balanced.
     """
-    monkeypatch.setattr(supports, "bound_sided", lambda *given: 0)
+    monkeypatch.setattr(supports, "bound_supports", lambda *given: 0)
     rng = np.random.default_rng(seed)
     X = (rng.random((150, 6)) < rng.uniform(0.2, 0.6, size=6)).astype(float)
     y = np.where(X @ [2.0, 1.0, -2.0, 1.0, -1.0, 0.0] + 2.0 * rng.logistic(size=150) > 0.5, 1, -1)
@@ -221,7 +221,7 @@ def test_left_are_the_supports_whose_cells_lose_less(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No prefix is left too early, whatever the loss, the weights and the size."""
-    monkeypatch.setattr(supports, "bound_supports", lambda *given: None)
+    monkeypatch.setattr(supports, "bound_supports", lambda *given: 0)
     rng = np.random.default_rng(seed)
     n, p, size = int(rng.integers(30, 700)), 9, 3 + seed % 4
     X = (rng.random((n, p)) < rng.uniform(0.1, 0.6, size=p)).astype(float)

@@ -15,8 +15,9 @@ from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
 from milpscore.losses.lines import Lines, LossRows, best_lines
+from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.shared.answer import choices_of
-from milpscore.solvers.trees.shared.cell_counts import solve
+from milpscore.solvers.trees.shared.cell_counts import number_of
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -132,6 +133,10 @@ class Arrays:
         self.offsets = min(ends), max(ends)
         # a sum of n products, each a few roundings; doubled for the second order
         self.gamma = 2.0 * (self.n + self.p + 64) * _EPS
+        # sums over cells, which are at most n, and scores of real weights on them
+        self.cell_gamma = 4.0 * (self.n + POLICY.most_cells) * _EPS
+        far = self.reach + max(abs(self.b_lower), abs(self.b_upper)) * self.unit
+        self.cell_reach = abs(self.offset) + 2.0 * self.slopes[1] * far
         charged = float(np.abs(self.table).max(axis=1, initial=0.0).sum()) + self.l0 * self.p
         self.table_slack = 64.0 * _EPS * (self.p + 4) * charged
 
@@ -401,6 +406,26 @@ def lay_hulls(choices: Any, kappa: float, hulls: Any) -> None:
 
 
 @inner
+def solve(a: Any, b: Any) -> None:
+    """Solve the positive definite a x = b in place, by Cholesky's method."""
+    m = len(b)
+    for i in range(m):
+        for j in range(i + 1):
+            s = a[i, j]
+            for q in range(j):
+                s -= a[i, q] * a[j, q]
+            a[i, j] = math.sqrt(max(s, 1e-300)) if i == j else s / a[j, j]
+    for i in range(m):
+        for q in range(i):
+            b[i] -= a[i, q] * b[q]
+        b[i] /= a[i, i]
+    for i in range(m - 1, -1, -1):
+        for q in range(i + 1, m):
+            b[i] -= a[q, i] * b[q]
+        b[i] /= a[i, i]
+
+
+@inner
 def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> int:
     """Move the coefficients inside a piece of their hulls to their common minimum, or towards it.
 
@@ -550,23 +575,13 @@ def gather(columns: Any, rows: Any, chosen: Any, out: Any) -> None:
 
 @compiled
 def number_keys(keys: Any, table: Any, labels: Any, first: Any) -> int:
-    """Number equal keys alike, in the order of their first places; returns how many there are.
-
-    ``labels`` (n,) gets the numbers and ``first`` (n or more,) a place of each. ``table`` (2, a
-    power of two above 2 n) is scratch: an open hash table of numbers, and of the keys they have.
-    """
-    mask = table.shape[1] - 1
+    """Number distinct keys by first occurrence, which ``first`` gets; return their number."""
     for slot in range(table.shape[1]):
         table[0, slot] = -1
-    found = 0
+    count = 0
     for i in range(len(keys)):
-        key = keys[i]
-        slot = ((key ^ (key >> 17) ^ (key >> 31)) * 40503) & mask
-        while table[0, slot] >= 0 and table[1, slot] != key:
-            slot = (slot + 1) & mask
-        if table[0, slot] < 0:
-            table[0, slot], table[1, slot] = found, key
-            first[found] = i
-            found += 1
-        labels[i] = table[0, slot]
-    return found
+        labels[i] = number_of(keys[i], table, count)
+        if labels[i] == count:
+            first[count] = i
+            count += 1
+    return count

@@ -1,11 +1,11 @@
-"""Limits on errors under a support: the least loss where each cell of rows lies on a known side.
+"""The least loss on the cells of a support, with the side of 0 known of some cells.
 
 A support parts the rows into cells, and within limits on errors only some choices of the cells at
 or above a score of 0 are left. With sides decided the rest is convex: least loss subject to z >= 0
 or z <= 0 for each decided cell. Cells are decided one after the other, where the least loss so far
 breaks a limit: each either changes its side or spends of what is allowed, and what is left to
-spend decides others. Coefficients are real multiples of points in a box, v = s w, so that a box
-holds for every slope.
+spend decides others. Without limits no cell is decided. Coefficients are real multiples of points
+in a box, v = s w, so that a box holds for every slope.
 
 Bounds are those of Lagrange's dual: for any multipliers >= 0 and any point, the loss less what the
 multipliers charge falls from there nowhere faster than its gradient says. Multipliers come from the
@@ -23,56 +23,50 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
-from milpscore.solvers.trees.risk.hulls import Arrays
+from milpscore.solvers.trees.risk.hulls import Arrays, solve
 from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
-from milpscore.solvers.trees.shared.cell_counts import KINDS, at_score, put, solve
-
-MOST_CELLS = 512
-_MOST_NODES = 400
-"""Choices of sides that are solved for one node of the tree."""
-
-
-_OUTER, _NEWTON, _HALVINGS = 5, 20, 30
-_STIFF, _STIFFER = 1.0, 8.0
-"""What a score on the wrong side costs by its square, and how much more each time."""
+from milpscore.solvers.trees.shared.cell_counts import KINDS, LOGISTIC, POISSON, SQUARED_HINGE
 
 _ON = 1e-7
-"""A score so near 0 lies on either side."""
-
-_EPS = float(np.finfo(np.float64).eps)
+"""A score this close to 0 lies on either side."""
 
 
 class Cells(NamedTuple):
-    """The rows of a support by its columns: m distinct ones, X (m, q).
-
-    ``positive`` and ``negative`` (m,) are their weights, ``cost`` (2, L, m) what a cell costs each
-    limit where it is answered negative, and positive; ``allowed`` (L,).
-    """
+    """The rows of a support by its columns: m distinct ones, X (m, q), with their weights (m,)."""
 
     X: FloatArray
     positive: FloatArray
     negative: FloatArray
-    cost: FloatArray
-    allowed: FloatArray
+    cost: FloatArray  # (2, L, m): what a cell costs each limit if answered negative, and positive
+    allowed: FloatArray  # (L,)
+
+
+class SupportRows(NamedTuple):
+    """The n rows as :func:`bound_supports` reads them."""
+
+    columns: NDArray[np.uint8]  # (c, n), of 0 and 1
+    ends: FloatArray  # (2, c): the least and the largest weight of each column
+    positive: FloatArray  # (n,): weights
+    negative: FloatArray
+    cost: FloatArray  # (L, n): what a row costs each limit where it is wrong
+    allowed: FloatArray  # (L,)
 
 
 class PointBox(NamedTuple):
-    """Points ``lo`` to ``hi`` (q,); ends (k,) of the variables, coefficients, slope, intercept.
-
-    No score lies farther from 0 than ``reach``; ``gamma`` is the rounding of sums.
-    """
+    """Points ``lo`` to ``hi`` (q,); ends of the variables (k,): coefficients, slope, intercept."""
 
     lo: FloatArray
     hi: FloatArray
     low: FloatArray
     high: FloatArray
-    reach: float
-    gamma: float
+    reach: float  # no score lies farther from 0
+    gamma: float  # rounding of sums over cells
 
 
 class Sides:
@@ -82,20 +76,15 @@ class Sides:
         self.arrays, self.limits = arrays, limits
         self.kind = KINDS.get(type(arrays.loss), -1)
         self._cells: dict[bytes, Cells | None] = {}
-        far = arrays.reach + max(abs(arrays.b_lower), abs(arrays.b_upper)) * arrays.unit
-        self.reach = abs(arrays.offset) + 2.0 * arrays.slopes[1] * far
         self.known = bool(len(limits)) and self.kind >= 0
 
     def applies_to(self, node: Node) -> bool:
-        """Whether the node leaves few enough columns."""
-        return (
-            self.known
-            and int(np.count_nonzero(node.status != OUT))
-            <= POLICY.sided_columns * self.arrays.terms
-        )
+        """Return whether the node leaves few enough columns."""
+        most = POLICY.sided_columns * self.arrays.terms
+        return self.known and int(np.count_nonzero(node.status != OUT)) <= most
 
     def cells(self, columns: IntArray) -> Cells | None:
-        """The rows by these columns; None where they are too many."""
+        """Return the rows by these columns; None if the cells are too many."""
         key = columns.tobytes()
         if key not in self._cells:
             if len(self._cells) >= POLICY.sided_supports:
@@ -107,14 +96,14 @@ class Sides:
         a, limits = self.arrays, self.limits
         labels, first = a.merge(columns, by_class=False)
         m = len(first)
-        if m > MOST_CELLS:
+        if m > POLICY.most_cells:
             return None
 
         def sums(values: FloatArray, some: Any) -> FloatArray:
             return np.bincount(labels[some], values[some], m).astype(np.float64)
 
         sides = limits.positive, ~limits.positive
-        cost = np.array([[sums(each, some) for each in limits.cost] for some in sides])
+        cost = np.array([[sums(row, some) for row in limits.cost] for some in sides])
         return Cells(
             a.part(first, columns),
             sums(a.share, a.y > 0),
@@ -124,7 +113,7 @@ class Sides:
         )
 
     def bound(self, node: Node, cutoff: float) -> bool | None:
-        """Raise a node's bound: whether it stays open; None where nothing is said."""
+        """Raise a node's bound and return whether it stays open; None if nothing is known of it."""
         a = self.arrays
         columns = np.flatnonzero(node.status != OUT)
         cells = self.cells(columns) if self.applies_to(node) else None
@@ -135,7 +124,8 @@ class Sides:
         if not np.isfinite(u).all():
             u[:] = 0.0
         np.clip(u, box.low, box.high, out=u)
-        value, _, ended = least_sided(self.kind, cells, box, u, cutoff - charge, _MOST_NODES)
+        most = POLICY.side_choices
+        value, _, ended = least_sided(self.kind, cells, box, u, cutoff - charge, most)
         node.bound = max(node.bound, value + charge)
         if node.bound >= cutoff:
             return False
@@ -148,22 +138,22 @@ class Sides:
         return True if ended and len(columns) <= a.terms else None
 
     def _box(self, node: Node, columns: IntArray) -> PointBox:
-        """What the node leaves to the coefficients."""
+        """Return what the node leaves to the coefficients."""
         a, q = self.arrays, len(columns)
         lo, hi = a.points[columns, node.lo[columns]], a.points[columns, node.hi[columns]]
         low, high = np.empty(q + 2), np.empty(q + 2)
         low[:q] = np.minimum(lo * node.s_lo, lo * node.s_hi)
         high[:q] = np.maximum(hi * node.s_lo, hi * node.s_hi)
         low[q], high[q] = node.s_lo, node.s_hi
-        low[q + 1], high[q + 1] = -self.reach, self.reach
+        low[q + 1], high[q + 1] = -a.cell_reach, a.cell_reach
         if not a.scaled:
             low[q + 1], high[q + 1] = node.b_lo * a.unit, node.b_hi * a.unit
         elif a.statement.intercept.kind == "zero":
             low[q + 1] = high[q + 1] = 0.0
-        return PointBox(lo, hi, low, high, self.reach, 4.0 * (a.n + MOST_CELLS) * _EPS)
+        return PointBox(lo, hi, low, high, a.cell_reach, a.cell_gamma)
 
     def _charge(self, node: Node, columns: IntArray) -> float:
-        """The least that penalties of coefficients and of terms charge."""
+        """Return the least that penalties of coefficients and of terms charge."""
         a = self.arrays
         allowed = (a.places >= node.lo) & (a.places <= node.hi)
         cost = np.where(allowed, np.where(a.is_zero, a.charges - a.l0, a.charges), np.inf)
@@ -172,7 +162,7 @@ class Sides:
 
 
 def _least_slope(u: FloatArray, box: PointBox) -> float:
-    """The least slope at which coefficients keep to the points' range: points are largest there."""
+    """Return the least slope that keeps coefficients to the points' range: points are largest."""
     q = len(box.lo)
     ends = np.where(u[:q] > 0.0, box.hi, box.lo)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,12 +171,39 @@ def _least_slope(u: FloatArray, box: PointBox) -> float:
 
 
 @inner
+def at_score(kind: int, z: float, p: float, n: float) -> Any:
+    """Return (loss, two derivatives, size of the first one's terms) of p and n at score z."""
+    if kind == LOGISTIC:
+        e = math.exp(-abs(z))
+        small, log = e / (1.0 + e), math.log1p(e)
+        up, down = (1.0 - small, small) if z >= 0.0 else (small, 1.0 - small)
+        value = p * (log - min(z, 0.0)) + n * (log + max(z, 0.0))
+        return value, n * up - p * down, (p + n) * up * down, n * up + p * down
+    if kind == POISSON:
+        e = math.exp(z)
+        return (p + n) * e - p * z, (p + n) * e - p, (p + n) * e, (p + n) * e + p
+    a, b = 1.0 - z, 1.0 + z
+    if kind == SQUARED_HINGE:
+        a, b = max(a, 0.0), max(b, 0.0)
+    bend = (p if a != 0.0 else 0.0) + (n if b != 0.0 else 0.0)
+    size = n * abs(b) + p * abs(a)
+    return 0.5 * (p * a * a + n * b * b), n * b - p * a, bend, size
+
+
+@inner
+def put(values: Any, to: Any) -> None:
+    """Do to[:] = values, for which numba compiles a check of shapes, and its words, for seconds."""
+    for i in range(len(to)):
+        to[i] = values[i]
+
+
+@inner
 def look(kind: int, cells: Any, box: Any, sides: Any, held: Any, stiff: float, u: Any, g: Any,
          bend: Any) -> Any:  # fmt: skip
-    """(augmented value, Lagrangian at the new multipliers, size of its slopes) at u.
+    """Return (augmented value, Lagrangian at the new multipliers, size of its slopes) at u.
 
-    Fills the gradient, which both share, and the lower half of ``bend``. ``held`` (m + 2 q,) are
-    the multipliers of the cells' sides, then those of the points' lower and upper ends.
+    Fills the gradient ``g``, which both share, and the lower half of ``bend``. ``held`` (m + 2 q,)
+    are the multipliers of the cells' sides, then those of the points' lower and upper ends.
     """
     X, m, q = cells.X, cells.X.shape[0], cells.X.shape[1]
     g[:] = 0.0
@@ -240,7 +257,7 @@ def look(kind: int, cells: Any, box: Any, sides: Any, held: Any, stiff: float, u
 
 @inner
 def renew(cells: Any, box: Any, sides: Any, held: Any, stiff: float, u: Any) -> float:
-    """Move the multipliers to those of u; how far constraints with one are from holding."""
+    """Move the multipliers to those of u; return how far constraints with one are from holding."""
     X, m, q = cells.X, cells.X.shape[0], cells.X.shape[1]
     worst = 0.0
     for c in range(m):
@@ -264,7 +281,7 @@ def renew(cells: Any, box: Any, sides: Any, held: Any, stiff: float, u: Any) -> 
 
 @inner
 def step_of(box: Any, u: Any, g: Any, bend: Any, step: Any) -> float:
-    """Newton's step within the box, and what it promises; spends ``bend``."""
+    """Write Newton's step within the box and return what it promises; overwrites ``bend``."""
     k, most, promised = len(u), 0.0, 0.0
     for a in range(k):
         most = max(most, bend[a, a])
@@ -285,31 +302,16 @@ def step_of(box: Any, u: Any, g: Any, bend: Any, step: Any) -> float:
 
 
 @inner
-def move(kind: int, cells: Any, box: Any, sides: Any, held: Any, stiff: float, u: Any, goal: Any,
-         scratch: Any) -> bool:  # fmt: skip
-    """Take the step, or the part of it that brings the value below ``goal[0]`` - t ``goal[1]``."""
-    step, new, g, bend = scratch
-    t = 1.0
-    for _ in range(_HALVINGS):
-        for a in range(len(u)):
-            new[a] = min(max(u[a] + t * step[a], box.low[a]), box.high[a])
-        value = look(kind, cells, box, sides, held, stiff, new, g, bend)[0]
-        if value < goal[0] - t * goal[1]:
-            put(new, u)
-            return True
-        t *= 0.5
-    return False
-
-
-@inner
 def bound_sides(kind: int, cells: Any, box: Any, sides: Any, held: Any, u: Any, cutoff: float,
                 scratch: Any) -> float:  # fmt: skip
-    """The least loss with these sides, from below; moves u and the multipliers towards it."""
-    step, _, g, bend = scratch
-    best, stiff = -math.inf, _STIFF
-    for _outer in range(_OUTER):
-        for _ in range(_NEWTON):
-            value, below, size = look(kind, cells, box, sides, held, stiff, u, g, bend)
+    """Bound the least loss with these sides from below; moves u and the multipliers towards it."""
+    step, new, g, bend = scratch
+    # what a score on the wrong side costs by its square; it rises until the multipliers settle
+    best, stiff = -math.inf, 1.0
+    for _outer in range(5):
+        value, below, size = look(kind, cells, box, sides, held, stiff, u, g, bend)
+        for _newton in range(40):
+            # 1) From u the convex Lagrangian falls nowhere faster than its gradient says.
             lost, far = 0.0, 2.0 * box.reach
             for a in range(len(u)):
                 lost += max(g[a] * (u[a] - box.low[a]), g[a] * (u[a] - box.high[a]))
@@ -319,21 +321,30 @@ def bound_sides(kind: int, cells: Any, box: Any, sides: Any, held: Any, u: Any, 
                 best = found
             if best >= cutoff:
                 return float(best)
-            promised = step_of(box, u, g, bend, step)
-            goal = value, 1e-4 * promised
-            if not promised > 1e-15 * abs(value) or not move(
-                kind, cells, box, sides, held, stiff, u, goal, scratch
-            ):
+            # 2) Take Newton's step, or the part of it that lowers the value as promised.
+            promised, t, moved = step_of(box, u, g, bend, step), 1.0, False
+            if not promised > 1e-15 * abs(value):
+                break
+            for _halving in range(30):
+                for a in range(len(u)):
+                    new[a] = min(max(u[a] + t * step[a], box.low[a]), box.high[a])
+                after, below, size = look(kind, cells, box, sides, held, stiff, new, g, bend)
+                if after < value - t * 1e-4 * promised:
+                    put(new, u)
+                    value, moved = after, True
+                    break
+                t *= 0.5
+            if not moved:
                 break
         if renew(cells, box, sides, held, stiff, u) <= 1e-9:
             break
-        stiff *= _STIFFER
+        stiff *= 8.0
     return float(best)
 
 
 @inner
 def decide(cells: Any, sides: Any) -> bool:
-    """Decide cells to which limits leave no choice; False where some limit is broken anyhow."""
+    """Decide cells to which limits leave no choice; False if some limit is broken anyhow."""
     for _ in range(2):
         for limit in range(len(cells.allowed)):
             low, high = cells.cost[0, limit], cells.cost[1, limit]
@@ -363,7 +374,7 @@ def scores(cells: Any, u: Any, z: Any) -> None:
 
 @inner
 def choose(cells: Any, sides: Any, z: Any) -> int:
-    """The cell that matters most to a limit which scores z break; -1 where they keep to all."""
+    """Return the cell that matters most to a limit that scores z break; -1 if they keep to all."""
     for limit in range(len(cells.allowed)):
         spent, best, at = 0.0, 0.0, -1
         for c in range(len(z)):
@@ -383,7 +394,7 @@ def choose(cells: Any, sides: Any, z: Any) -> int:
 
 @inner
 def pending(bounds: Any, rest: Any, least: float) -> float:
-    """The least bound of nodes on the way down whose other side is still to be looked at."""
+    """Return the least bound of nodes on the way down whose other side is still to be searched."""
     for d in range(len(bounds)):
         if rest[d] != 0:
             least = min(least, bounds[d])
@@ -392,22 +403,23 @@ def pending(bounds: Any, rest: Any, least: float) -> float:
 
 @compiled
 def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: int) -> Any:
-    """(bound, choices of sides solved, whether all were) of the least loss within the limits.
+    """Return (bound, choices of sides solved, whether all were) of the least loss within limits.
 
     Depth first; ``u`` (k,) is where to begin, and gets the point of the least loss. What is at or
-    above ``cutoff`` is not looked at; beyond ``most`` choices the bound is that of what is left.
+    above ``cutoff`` is not searched; beyond ``most`` choices the bound is that of what is left.
     """
     m, q = cells.X.shape
     k = q + 2
     sides, known, z = np.zeros(m, np.int8), np.zeros(m, np.int8), np.empty(m)
     held, here, bound = np.zeros(m + 2 * q), u.copy(), -math.inf
     scratch = np.empty(k), np.empty(k), np.empty(k), np.empty((k, k))
-    # of each node on the way down: its bound, the cell parted on and the side still to be looked
-    # at (0 where both were), what is decided, the point and the multipliers
+    # per node on the way down: its bound, the cell parted on and the side still to be searched (0
+    # if both were), what is decided, the point and the multipliers
     bounds, cell, rest = np.empty(m + 1), np.empty(m + 1, np.int64), np.empty(m + 1, np.int8)
     decided, points = np.empty((m + 1, m), np.int8), np.empty((m + 1, k))
     multipliers, depth, solved, least = np.empty((m + 1, m + 2 * q)), 0, 0, cutoff
     while True:
+        # 1) Solve the node, unless its parent's scores lie on the sides decided since.
         alive = decide(cells, sides)
         if alive:
             fits = solved > 0
@@ -421,6 +433,7 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
                 solved += 1
             put(sides, known)
             alive = bound < least
+        # 2) Part on the cell that matters most to a broken limit; without one the node is a leaf.
         if alive:
             c = choose(cells, sides, z)
             if c < 0:
@@ -438,10 +451,12 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
                 depth += 1
                 sides[c] = side
                 continue
+        # 3) Go back to the last node whose other side may matter.
         while depth > 0 and (rest[depth - 1] == 0 or bounds[depth - 1] >= least):
             depth -= 1
         if depth == 0:
-            return least, solved, True
+            # a root that is closed at once may have passed the cutoff
+            return max(least, bound) if solved == 1 else least, solved, True
         d = depth - 1
         bound = bounds[d]
         put(decided[d], sides)
@@ -454,71 +469,76 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
 
 
 @inner
-def pick(table: Any, spent: Any, some: Any, weight: Any, paid: Any) -> None:
-    """Weights and costs of the cells that occur, in place; ``some`` are their places."""
-    for side in range(2):
-        for c in range(weight.shape[1]):
-            weight[side, c] = table[side, some[c]]
-            for limit in range(paid.shape[1]):
-                paid[side, limit, c] = spent[side, limit, some[c]]
+def occupied(table: Any, spent: Any, allowed: Any, q: int) -> Any:
+    """Return the cells of q columns that hold rows; bit a of a cell's number is column a."""
+    m = 0
+    for key in range(table.shape[1]):
+        m += table[0, key] + table[1, key] > 0.0
+    X, weight, paid = np.empty((m, q)), np.empty((2, m)), np.empty((2, len(allowed), m))
+    c = 0
+    for key in range(table.shape[1]):
+        if not table[0, key] + table[1, key] > 0.0:
+            continue
+        for a in range(q):
+            X[c, a] = float((key >> a) & 1)
+        for side in range(2):
+            weight[side, c] = table[side, key]
+            for limit in range(len(allowed)):
+                paid[side, limit, c] = spent[side, limit, key]
+        c += 1
+    return Cells(X, weight[0], weight[1], paid, allowed)
 
 
 @compiled
-def bound_sided(
-    columns: Any, positive: Any, negative: Any, kind: int, supports: Any, ends: Any,
-    reach: float, cutoff: float, bounds: Any, limits: Any,
-) -> int:  # fmt: skip
-    """Raise ``bounds`` of supports of 0/1 columns; how many choices of sides were solved, in cells.
+def bound_supports(
+    kind: int, rows: Any, supports: Any, box: Any, cutoff: float, most: int | None, bounds: Any
+) -> int:
+    """Raise ``bounds`` of supports (number, q) by the least loss of real weights on each.
 
-    As :func:`counts.bound_supports` has them; ``limits`` are (cost (L, n) of each row where it is
-    wrong, what is allowed (L,)).
+    ``box`` has ends for a support of q columns, of which those of the columns are overwritten. A
+    support whose bound passes ``cutoff`` is left there. Without limits ``most`` is None: numba
+    compiles what is used. Returns the choices of sides solved, times cells.
     """
-    cost, allowed = limits
-    q, n, gamma = supports.shape[1], len(positive), 4.0 * (len(positive) + MOST_CELLS) * _EPS
-    table, spent = np.empty((2, 1 << q)), np.empty((2, len(allowed), 1 << q))
-    some, keys = np.empty(1 << q, np.int64), np.empty(n, np.int64)
-    low, high, u, work, before = np.empty(q + 2), np.empty(q + 2), np.empty(q + 2), 0, -1
+    q, n, limits = supports.shape[1], len(rows.positive), len(rows.allowed)
+    table, spent = np.empty((2, 1 << q)), np.empty((2, limits, 1 << q))
+    keys, u, work, before = np.empty(n, np.int64), np.empty(q + 2), 0, -1
     for at in range(len(supports)):
         if bounds[at] >= cutoff:
             continue
+        # 1) Number the rows by all columns but the last: supports mostly differ in that alone.
         support = supports[at]
-        table[:, :] = 0.0
-        spent[:, :, :] = 0.0
-        # supports come one after the other with all columns alike but the last
-        if before < 0 or (support[: q - 1] != supports[before, : q - 1]).any():
+        alike = before >= 0
+        for a in range(q - 1):
+            alike = alike and support[a] == supports[before, a]
+        if not alike:
             keys[:] = 0
             for a in range(q - 1):
                 for row in range(n):
-                    keys[row] |= np.int64(columns[support[a], row]) << a
-        # the empty support has no last column
-        before, column, last = at, columns[support[q - 1] if q > 0 else 0], (1 << q) >> 1
+                    keys[row] |= np.int64(rows.columns[support[a], row]) << a
+        # 2) Sum weights and costs by cells; the empty support has no last column.
+        table[:, :] = 0.0
+        spent[:, :, :] = 0.0
+        before, column, last = at, rows.columns[support[q - 1] if q > 0 else 0], (1 << q) >> 1
         for row in range(n):
             key = keys[row] + last * np.int64(column[row])
-            table[0, key] += positive[row]
-            table[1, key] += negative[row]
-            side = 0 if positive[row] > 0.0 else 1
-            for limit in range(len(allowed)):
-                spent[side, limit, key] += cost[limit, row]
-        m = 0
-        for key in range(1 << q):
-            if table[0, key] + table[1, key] > 0.0:
-                some[m] = key
-                m += 1
-        X, weight = np.empty((m, q)), np.empty((2, m))
-        paid = np.empty((2, len(allowed), m))
-        for c in range(m):
-            for a in range(q):
-                X[c, a] = float((some[c] >> a) & 1)
-        pick(table, spent, some, weight, paid)
-        cells = Cells(X, weight[0], weight[1], paid, allowed)
+            table[0, key] += rows.positive[row]
+            table[1, key] += rows.negative[row]
+            side = 0 if rows.positive[row] > 0.0 else 1
+            for limit in range(limits):
+                spent[side, limit, key] += rows.cost[limit, row]
+        # 3) Bound the cells; far from 0 losses hardly bend, so every support begins there.
         for a in range(q):
-            low[a], high[a] = ends[0, support[a]], ends[1, support[a]]
-        low[q], high[q], low[q + 1], high[q + 1] = 1.0, 1.0, -reach, reach
-        # far from 0 losses hardly bend: a point of another support is not a place to begin
+            box.low[a], box.high[a] = rows.ends[0, support[a]], rows.ends[1, support[a]]
         u[:] = 0.0
         u[q] = 1.0
-        box = PointBox(low[:q], high[:q], low, high, reach, gamma)
-        found, solved, _ = least_sided(kind, cells, box, u, cutoff, _MOST_NODES)
-        bounds[at] = max(bounds[at], found)
-        work += solved * m
+        cells = occupied(table, spent, rows.allowed, q)
+        if most is None:
+            k, m = q + 2, len(cells.X)
+            scratch = np.empty(k), np.empty(k), np.empty(k), np.empty((k, k))
+            sides, held = np.zeros(m, np.int8), np.zeros(m + 2 * q)
+            bound, solved = bound_sides(kind, cells, box, sides, held, u, cutoff, scratch), 1
+        else:
+            bound, solved, _ = least_sided(kind, cells, box, u, cutoff, most)
+        bounds[at] = max(bounds[at], bound)
+        work += solved * len(cells.X)
     return work

@@ -24,9 +24,9 @@ from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
-from milpscore.solvers.trees.risk.side_bounds import MOST_CELLS, bound_sided
+from milpscore.solvers.trees.risk.side_bounds import PointBox, SupportRows, bound_supports
 from milpscore.solvers.trees.shared import cell_counts as counts
-from milpscore.solvers.trees.shared.cell_counts import CellLayout, Losses, bound_supports
+from milpscore.solvers.trees.shared.cell_counts import CellLayout, Losses
 from milpscore.solvers.trees.shared.support_enumeration import (
     ColumnChoices,
     asked_for,
@@ -107,7 +107,7 @@ class Enumeration(ColumnChoices):
         more = max(self.size - len(sure), 0)
         number = math.comb(len(others), more)
         self.applies = bool(self.classes) and number <= min(POLICY.listed_supports, self.most_found)
-        self.applies &= math.prod(levels[: self.size]) <= MOST_CELLS
+        self.applies &= math.prod(levels[: self.size]) <= POLICY.most_cells
         every = itertools.combinations(others, more) if self.applies else ()
         self.found = [
             (self.root.bound, (*sure, *some)) for some in every if self._allowed((*sure, *some))
@@ -148,8 +148,6 @@ class Enumeration(ColumnChoices):
         either = self.kind not in (counts.LOGISTIC, counts.SQUARED_HINGE)
         ways = np.stack([self.ends[1] > 0.0, self.ends[0] < 0.0], axis=1) | either
         self.ways = ways.astype(np.float64)
-        far = a.reach + max(abs(a.b_lower), abs(a.b_upper)) * a.unit
-        self.reach = abs(a.offset) + 2.0 * s_hi * far
         return True
 
     def _count_rows(self) -> bool:
@@ -381,22 +379,20 @@ class Enumeration(ColumnChoices):
         """Keep the supports that the loss of real weights leaves below the cutoff."""
         bounds = lost + self.sure
         bounds -= POLICY.cutoff_slack * (np.abs(bounds) + abs(self.sure))
+        cost = np.zeros((0, self.arrays.n)) if self.limits is None else self.limits.cost
+        allowed = np.zeros(0) if self.limits is None else self.limits.allowed
+        rows = SupportRows(self.columns, self.ends, self.positive, self.negative, cost, allowed)
+        reach, choices = self.arrays.cell_reach, POLICY.side_choices if self.limits else None
         for first in range(0, len(supports), 1000):
             some, each = supports[first : first + 1000], bounds[first : first + 1000].copy()
             charge = self.charge[some].sum(axis=1)
             each -= charge
             most = min(self.cutoff, self.floor) - float(charge.min(initial=0.0))
-            given: Any = (
-                self.columns, self.positive, self.negative, self.kind, some, self.ends,
-                self.reach, most, each,
-            )  # fmt: skip
             number, q = some.shape
-            if self.limits is None:
-                bound_supports(*given)
-                cells = number * min(self.arrays.n, 1 << q)
-            else:
-                given = *given, (self.limits.cost, self.limits.allowed)
-                cells = 8 * bound_sided(*given)
+            low, high = np.append(np.zeros(q), [1.0, -reach]), np.append(np.zeros(q), [1.0, reach])
+            box = PointBox(low[:q], high[:q], low, high, reach, self.arrays.cell_gamma)
+            solved = bound_supports(self.kind, rows, some, box, most, choices, each)
+            cells = 8 * solved if self.limits else number * min(self.arrays.n, 1 << q)
             each += charge
             self.fitted += number
             self.work += number * (1.2 * self.arrays.n * q + 3e4) + cells * (50 + 3 * q * q)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,13 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
 from milpscore.solvers.trees.shared.cell_counts import (
     LANES,
+    ZERO_ONE,
     CellLayout,
     KnownPairs,
     Losses,
     gains,
     know_pairs,
+    lanes_of,
     lay,
     pack,
     write_triples,
@@ -139,40 +140,35 @@ class ColumnChoices(ABC):
         self.work += 3e4 + 20.0 * n + 0.5 * len(columns) * len(laid)
         return CellLayout(bits, segments, size.astype(np.uint64))
 
-    def writer(
-        self, layout: CellLayout, known: KnownPairs, charge: FloatArray
-    ) -> Callable[..., int]:
-        """What writes triples, of (cutoff, most, state, out, bounds) as write_triples has them."""
-        return partial(write_triples, layout, known, self.losses, charge)
-
     def triples(
         self, base: tuple[int, ...], columns: IntArray, layout: CellLayout
     ) -> Iterator[None]:
         """Choices of a base and three of these columns."""
         m, words, cells = len(columns), layout.bits.shape[1], len(layout.size)
-        known = KnownPairs(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
+        pairs, parted = np.empty((m, m, cells), np.uint32), np.empty((2, m, m))
+        known = KnownPairs(pairs, np.empty(m), *parted)
         know_pairs(layout, self.losses, self.ways[columns], known)
+        lanes = lanes_of(layout, pairs) if self.losses.kind == ZERO_ONE else None
         self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
-        out, bounds = (
-            np.empty((POLICY.triples_written + m, 3), np.int64),
-            np.empty(POLICY.triples_written + m),
-        )
-        state, write = np.array([0, 1, 0, 0]), self.writer(layout, known, self.charge[columns])
+        room, charge = POLICY.triples_written + m, self.charge[columns]
+        out, bounds, state = np.empty((room, 3), np.int64), np.empty(room), np.array([0, 1, 0, 0])
         paid = float(self.charge[list(base)].sum())
         while state[0] < m:
             before = state.copy()
             limit = self.limit - paid
             most = int(before[3]) + POLICY.triples_counted
-            found = write(limit, most, state, out, bounds)
+            count = write_triples(
+                layout, known, lanes, self.losses, charge, limit, most, state, out, bounds
+            )
             looked, counted = (state - before)[2:].tolist()
             self.visited += looked
             self.counted += counted
             self.work += 2.0 * looked + counted * (self.ns_word * words + self.ns_cell * cells)
             if m < 3:
                 break
-            head = np.broadcast_to(np.array(base, np.int64), (found, len(base)))
-            choices = np.concatenate([head, columns[out[:found]]], axis=1)
-            yield from self.take(choices, bounds[:found] + paid)
+            head = np.broadcast_to(np.array(base, np.int64), (count, len(base)))
+            choices = np.concatenate([head, columns[out[:count]]], axis=1)
+            yield from self.take(choices, bounds[:count] + paid)
 
 
 def asked_for(statement: Statement, columns: IntArray) -> NDArray[np.bool_]:

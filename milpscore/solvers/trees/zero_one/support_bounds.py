@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +13,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
-from milpscore.solvers.trees.shared.cell_counts import (
-    ZERO_ONE,
-    CellLayout,
-    KnownPairs,
-    Lanes,
-    Losses,
-    write_errors,
-)
+from milpscore.solvers.trees.shared.cell_counts import ZERO_ONE, Losses, number_of
 from milpscore.solvers.trees.shared.support_enumeration import (
     ColumnChoices,
     asked_for,
@@ -361,15 +353,6 @@ class Counted(ColumnChoices):
         """Copies that the cells of a support may lose, for it to matter."""
         return self._limit + POLICY.limit_slack * max(1.0, abs(self._limit))
 
-    def writer(
-        self, layout: CellLayout, known: KnownPairs, charge: FloatArray
-    ) -> Callable[..., int]:
-        """Many third columns at once."""
-        both = np.ascontiguousarray(known.pairs.transpose(0, 2, 1)).astype(np.int32)
-        own = np.ascontiguousarray(np.diagonal(both, axis1=0, axis2=2))
-        lanes = Lanes(np.ascontiguousarray(layout.bits.T), both, own, known.parted.T.copy())
-        return partial(write_errors, layout, known, lanes, self.losses, charge)
-
     def take(self, choices: IntArray, lost: FloatArray) -> Iterator[None]:
         """Keep supports for :meth:`below`."""
         self._found.append((choices, lost.copy()))
@@ -456,20 +439,13 @@ def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
 
     Returns how many there are; ``slots`` is that of :class:`Scratch`.
     """
-    mask = slots.shape[1] - 1
     for slot in range(slots.shape[1]):
         slots[0, slot] = -1
-    found = 0
+    count = 0
     for i in range(len(labels)):
-        key = labels[i] * cards + codes[i]
-        slot = (key ^ (key >> 17)) & mask  # the key itself, where there are few
-        while slots[0, slot] >= 0 and slots[1, slot] != key:
-            slot = (slot + 1) & mask
-        if slots[0, slot] < 0:
-            slots[0, slot], slots[1, slot] = found, key
-            found += 1
-        out[i] = slots[0, slot]
-    return found
+        out[i] = number_of(labels[i] * cards + codes[i], slots, count)
+        count += out[i] == count
+    return count
 
 
 @inner
