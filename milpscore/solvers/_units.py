@@ -37,11 +37,7 @@ class Units:
 
 
 def units_of(
-    matrix: sparse.csc_array,
-    rhs: FloatArray,
-    reach: FloatArray,
-    real: BoolArray,
-    harmless: float,
+    matrix: sparse.csc_array, rhs: FloatArray, reach: FloatArray, real: BoolArray, harmless: float
 ) -> Units:
     """Units for rows ``matrix @ x ~ rhs`` over columns of sizes up to ``reach``.
 

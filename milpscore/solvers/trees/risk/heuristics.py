@@ -67,10 +67,7 @@ class Cards:
         return True
 
     def mend(self, w: IntArray, b: float, s: float) -> None:
-        """Offer an allowed card near one that was refused, and what a descent makes of it.
-
-        A refused card no better than the best one is left: what is near it is seldom better.
-        """
+        """Offer an allowed card near a refused one, if that beats the best, and descend from it."""
         statement = self.arrays.statement
         key = w.astype(np.int32).tobytes()
         if key in self.mended or len(self.mended) >= POLICY.most_mended:
@@ -126,10 +123,7 @@ class Cards:
             self.polish(self.fitted(tuple(support.tolist())), support)
 
     def polish(self, node: Node, support: IntArray | None = None) -> None:
-        """Round a node's weights on a support and improve them by steps of one and two choices.
-
-        Where not even the real weights beat the best card, no whole ones do: this is left then.
-        """
+        """Round a node's weights on a support and improve them by steps of one and two choices."""
         a = self.arrays
         if support is None:
             support = np.flatnonzero(node.status == IN)

@@ -194,11 +194,9 @@ class Arrays:
         return self.objective(card.coefficients, float(card.intercept) * s, s)
 
     def limited_bound(self, card: Card, s_lo: float, s_hi: float) -> float:
-        """As :meth:`leaf_bound`, where limits on errors or the intercept's range hold it back.
-
-        The card has the best allowed intercept, at an end of a range: among those as far from the
-        unlimited best one, or farther, losses fall nowhere but along s (w.x + b) with b held.
-        """
+        """Bound like :meth:`leaf_bound`, held back by limits on errors or the intercept's range."""
+        # the card has the best allowed intercept, at an end of a range: among those as far from the
+        # unlimited best one, or farther, losses fall nowhere but along s (w.x + b) with b held
         assert card.scale is not None
         s, b = 1.0 / float(card.scale), float(card.intercept)
         t = self.X @ card.coefficients.astype(np.float64) + b
@@ -223,11 +221,8 @@ class Arrays:
         return float(self.objective_of(card) - lost - self.gamma * sizes)
 
     def leaf_bound(self, w: IntArray, s_lo: float, s_hi: float) -> float:
-        """The least objective of points w at slopes in [s_lo, s_hi], less what rounding may hide.
-
-        The loss is convex in slope and intercept, so that from the point found it nowhere falls
-        faster than its gradient says.
-        """
+        """Bound the objective of points w at slopes s_lo to s_hi, less what rounding may hide."""
+        # convex in slope and intercept: nowhere does it fall faster than the best point's gradient
         totals = self.X @ w.astype(np.float64)
         lines = self.lines(totals[:, None], self.y, self.share, (s_lo, s_hi))
         b, s = float(lines.intercepts[0]), float(lines.slopes[0])
@@ -270,10 +265,7 @@ class Arrays:
         return min(max(b, self.b_lower), self.b_upper)
 
     def may_be_allowed(self, status: NDArray[np.int8]) -> bool:
-        """Whether the constraints leave a card with these decisions (1 in, 0 undecided, -1 out).
-
-        A feature that is in may still have 0 points: only what is out is certain.
-        """
+        """Whether constraints leave a card with these decisions: only out (-1) is certain."""
         statement = self.statement
         if not statement.constraints:
             return True
@@ -299,10 +291,7 @@ class Arrays:
         return [part for part in parts if isinstance(part, Totals)]
 
     def without_room(self, lo: IntArray, hi: IntArray) -> list[IntArray] | None:
-        """The groups that must stay without points beside those that surely have some.
-
-        Of choices from ``lo`` to ``hi``; None where more have points than may.
-        """
+        """Return groups that choices lo..hi leave without points; None if too many have some."""
         surely, found = (self.zero < lo) | (self.zero > hi), []
         for groups, most in self.at_most:
             used = [bool(surely[group].any()) for group in groups]
@@ -427,12 +416,8 @@ def solve(a: Any, b: Any) -> None:
 
 @inner
 def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> int:
-    """Move the coefficients inside a piece of their hulls to their common minimum, or towards it.
-
-    Returns how many they are.
-
-    Where columns nearly depend on each other, sweeps alone come to rest far from it.
-    """
+    """Move coefficients inside a piece of their hulls to their common minimum; count them."""
+    # where columns nearly depend on each other, sweeps alone come to rest far from it
     m, f = len(w), 0
     at, piece = np.empty(m, np.int64), np.empty(m, np.int64)
     for j in range(m):
@@ -466,10 +451,7 @@ def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> int
 
 @inner
 def descend(gram: Any, grad: Any, w: Any, hulls: Any, work: float) -> float:
-    """Coordinate descent on grad'd + d'gram d/2 + hulls; moves ``w``, and ``grad`` with it.
-
-    Ends where ``work`` is through; returns what is left of it.
-    """
+    """Descend by coordinates on grad'd + d'gram d/2 + hulls from w; return the work left."""
     m = len(w)
     flattest = 1e-300
     for j in range(m):
@@ -527,11 +509,8 @@ def hull_cost(w: Any, inside: Any, hulls: Any) -> Any:
 def solve_model(
     gram: Any, grad: Any, w: Any, choices: Any, hulls: Any, l0: float, budget: float, mu: float
 ) -> float:
-    """Minimise grad'd + d'gram d/2 + hulls over w + d, using at most ``budget`` shares of terms.
-
-    The limit on terms is priced by a multiplier, found by regula falsi from ``mu`` on. ``w`` and
-    ``grad`` are moved to the minimiser, ``hulls`` are those of the multiplier, which is returned.
-    """
+    """Minimise grad'd + d'gram d/2 + hulls over w + d in a budget of terms; return its price."""
+    # it is found by regula falsi from ``mu`` on; ``w``, ``grad`` and ``hulls`` follow it
     undecided = 0
     for j in range(len(w)):
         undecided += not choices.inside[j]

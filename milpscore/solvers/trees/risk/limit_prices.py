@@ -176,11 +176,9 @@ class PricedPatterns:
 def card_bounds(
     arrays: Arrays, limits: ErrorLimits, points: IntArray, slopes: tuple[float, float]
 ) -> FloatArray:
-    """The least loss of each card (V, p) at slopes in a range within the limits on errors; (V,).
-
-    Less what rounding may hide. Among thresholds that keep to the limits, the nearest ones to the
-    unlimited best count: the loss is convex, and rises along its gradient from there on.
-    """
+    """Bound the loss of cards (V, p) at slopes in a range within the limits on errors; (V,)."""
+    # Among thresholds that keep to the limits, the nearest ones to the unlimited best count: the
+    # loss is convex, and rises along its gradient from there on.
     columns = np.flatnonzero(points.any(axis=0))
     labels, first = arrays.merge(columns)
     X, y = arrays.part(first, columns), arrays.y[first]
@@ -224,11 +222,8 @@ def _below(
     slopes: tuple[float, float],
     direction: float | None,
 ) -> FloatArray:
-    """What no slope in a range leaves below, from the tangents of the loss at slopes s, scores b.
-
-    With any intercept, or with those on one side of 0 (``direction`` 1: above); -inf where the loss
-    falls towards that side.
-    """
+    """Bound what slopes in a range lose by tangents at slopes s and scores b, less rounding."""
+    # ``direction`` 1: scores above 0 only, -1: below; -inf where the loss falls towards that side
     z, answers = s * totals + b, np.broadcast_to(y[:, None], totals.shape)
     value, u = arrays.loss.value(z, answers), share[:, None] * arrays.loss.gradient(z, answers)
     g_b, g_s, size = u.sum(axis=0), (u * totals).sum(axis=0), np.abs(u).sum(axis=0)

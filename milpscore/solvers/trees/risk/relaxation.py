@@ -88,11 +88,7 @@ class Node:
     def child(self) -> Node:
         """A copy to decide something more in; the line is shared, never written to."""
         return replace(
-            self,
-            status=self.status.copy(),
-            lo=self.lo.copy(),
-            hi=self.hi.copy(),
-            w=self.w.copy(),
+            self, status=self.status.copy(), lo=self.lo.copy(), hi=self.hi.copy(), w=self.w.copy()
         )
 
     def project(self, arrays: Arrays) -> None:
@@ -137,10 +133,7 @@ class _Price(NamedTuple):
 
 
 def _narrow(node: Node, at_low: float, at_high: float, cutoff: float) -> bool:
-    """Cut off slopes at which a line's bounds rule out every card; whether that went far.
-
-    The bound is concave in the slope, so between the ends it lies above the chord.
-    """
+    """Cut off slopes whose bounds, above the chord, rule out every card; whether that went far."""
     width = node.s_hi - node.s_lo
     if at_low == at_high:
         return False
@@ -214,11 +207,9 @@ class Relaxation:
         return True
 
     def priced(self, node: Node, cutoff: float, clock: Clock) -> Node:
-        """The node as prices of limits on errors bound it best, one limit after the other.
-
-        The bound is concave in them, and rises with a price while more is wrong than is allowed.
-        Where never more is wrong, the limit has none: nodes at a price take longer.
-        """
+        """Return the node as the best prices of limits on errors bound it, one after the other."""
+        # the bound is concave in a price, and rises with it while more is wrong than is allowed; a
+        # limit that is never broken has none: nodes at a price take longer
         best, share = node, self.arrays.share
         for limit, cost in enumerate(self.limits.cost):
             low, high, most = 0.0, math.inf, float(cost.max(initial=0.0))
@@ -551,10 +542,8 @@ class _Model:
     def minimise(
         self, slopes: tuple[FloatArray, FloatArray], w: FloatArray, b: float, s: float, mu: float
     ) -> tuple[FloatArray, float, float, float]:
-        """(w, b, slope, multiplier) at the minimum of the second-order model around (w, b, s).
-
-        A free slope is one more coefficient: the scores s X w + b are linear in it at the given w.
-        """
+        """Return (w, b, slope, multiplier) at the least of the second-order model at (w, b, s)."""
+        # a free slope is one more coefficient: the scores s X w + b are linear in it at the given w
         X, unit, node, m = self.rows.X, self.arrays.unit, self.node, len(w)
         u, h = slopes
         bent = X * h[:, None]
@@ -584,10 +573,7 @@ class _Model:
 def _bordered(
     gram: FloatArray, gradient: FloatArray, cross: FloatArray, w: FloatArray, s: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The second-order model with the slope as one more coefficient, of the column X w = s X w / s.
-
-    Its products with the columns s X are those of ``gram``, combined by w / s.
-    """
+    """Return the second-order model with the slope as one more coefficient, of the column X w."""
     t, m = w / s, len(w)
     wide = np.empty((m + 1, m + 1))
     wide[:m, :m] = gram
@@ -613,10 +599,7 @@ class Omega:
         self.penalty, self.most = penalty, most
 
     def line(self, w: FloatArray, slope: FloatArray) -> tuple[FloatArray, float]:
-        """(s, c) with penalty(v) >= s.v + c for every v in the ranges, touching near w.
-
-        Of the subgradients at w one is taken that nearly cancels ``slope``, the loss's gradient.
-        """
+        """Return (s, c) with penalty(v) >= s.v + c in the ranges, s nearly cancelling ``slope``."""
         if hasattr(self.penalty, "prox"):
             step = 1.0 / (1.0 + float(np.abs(slope).max(initial=0.0)))
             moved = w - step * slope

@@ -200,11 +200,9 @@ def put(values: Any, to: Any) -> None:
 @inner
 def look(kind: int, cells: Any, box: Any, sides: Any, held: Any, stiff: float, u: Any, g: Any,
          bend: Any) -> Any:  # fmt: skip
-    """Return (augmented value, Lagrangian at the new multipliers, size of its slopes) at u.
-
-    Fills the gradient ``g``, which both share, and the lower half of ``bend``. ``held`` (m + 2 q,)
-    are the multipliers of the cells' sides, then those of the points' lower and upper ends.
-    """
+    """Return (augmented value, Lagrangian, size of its slopes) at u; fill ``g`` and ``bend``."""
+    # ``held`` (m + 2 q,) are multipliers of the cells' sides, then of the points' lower and upper
+    # ends; only the lower half of ``bend`` is filled
     X, m, q = cells.X, cells.X.shape[0], cells.X.shape[1]
     g[:] = 0.0
     bend[:, :] = 0.0
@@ -403,11 +401,9 @@ def pending(bounds: Any, rest: Any, least: float) -> float:
 
 @compiled
 def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: int) -> Any:
-    """Return (bound, choices of sides solved, whether all were) of the least loss within limits.
-
-    Depth first; ``u`` (k,) is where to begin, and gets the point of the least loss. What is at or
-    above ``cutoff`` is not searched; beyond ``most`` choices the bound is that of what is left.
-    """
+    """Return (bound, choices of sides solved, whether all were) of the least loss within limits."""
+    # depth first from ``u`` (k,), which gets the point of the least loss; what reaches ``cutoff``
+    # is not searched; beyond ``most`` choices the bound is that of what is left
     m, q = cells.X.shape
     k = q + 2
     sides, known, z = np.zeros(m, np.int8), np.zeros(m, np.int8), np.empty(m)
@@ -493,12 +489,9 @@ def occupied(table: Any, spent: Any, allowed: Any, q: int) -> Any:
 def bound_supports(
     kind: int, rows: Any, supports: Any, box: Any, cutoff: float, most: int | None, bounds: Any
 ) -> int:
-    """Raise ``bounds`` of supports (number, q) by the least loss of real weights on each.
-
-    ``box`` has ends for a support of q columns, of which those of the columns are overwritten. A
-    support whose bound passes ``cutoff`` is left there. Without limits ``most`` is None: numba
-    compiles what is used. Returns the choices of sides solved, times cells.
-    """
+    """Raise the bounds of supports (number, q) by real weights, to ``cutoff``; return the work."""
+    # ``box`` gets the ends of a support's columns. Without limits ``most`` is None, which numba
+    # knows when compiling. The work is choices of sides solved, times cells.
     q, n, limits = supports.shape[1], len(rows.positive), len(rows.allowed)
     table, spent = np.empty((2, 1 << q)), np.empty((2, limits, 1 << q))
     keys, u, work, before = np.empty(n, np.int64), np.empty(q + 2), 0, -1

@@ -27,10 +27,7 @@ from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
 from milpscore.solvers.trees.risk.side_bounds import PointBox, SupportRows, bound_supports
 from milpscore.solvers.trees.shared import cell_counts as counts
 from milpscore.solvers.trees.shared.cell_counts import CellLayout, Losses
-from milpscore.solvers.trees.shared.support_enumeration import (
-    ColumnChoices,
-    asked_for,
-)
+from milpscore.solvers.trees.shared.support_enumeration import ColumnChoices, asked_for
 
 MOST_TERMS = 12
 """A support of more columns has too many cells for the loss of real weights on them."""
@@ -182,11 +179,8 @@ class Enumeration(ColumnChoices):
         return True
 
     def _price(self, limits: ErrorLimits, known: Card) -> None:
-        """Have rows pay for errors what bounds the cells of supports best, up to the known card.
-
-        Of a sample of supports, the card's own among them. By each unit of weight on the wrong side
-        of 0, the least that any row of its class pays.
-        """
+        """Have errors cost what bounds a sample of supports best, up to the card's objective."""
+        # per unit of weight on the wrong side of 0, the least that any row of its class pays
         sides = self.positive, self.negative
         rates = np.array([
             [float((cost[w > 0.0] / w[w > 0.0]).min(initial=math.inf)) for w in sides]
@@ -310,11 +304,8 @@ class Enumeration(ColumnChoices):
     def _parting(
         self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
     ) -> Iterator[None]:
-        """Those of them that leave no two rows of different classes alike.
-
-        Some pair is parted by few columns: one of these is in. A pair that the base leaves alike is
-        looked for where those met before are parted.
-        """
+        """Visit those supports that leave no two rows of different classes alike."""
+        # some pair is parted by few columns: one of these is in
         self.share = begin
         self.work += POLICY.parting_cost + 20.0 * len(self.pairs) * len(self.columns)
         loose = self.pairs[~self.pairs[:, list(base)].any(axis=1)]

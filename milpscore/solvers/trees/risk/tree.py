@@ -18,9 +18,7 @@ from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.risk.heuristics import Best, Cards, best_intercept
-from milpscore.solvers.trees.risk.hulls import (
-    Arrays,
-)
+from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.limit_prices import card_bounds
 from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node, Relaxation
@@ -45,9 +43,7 @@ def search(
 
     Listeners get a TracePoint after every node that moves objective or bound; a
     KeyboardInterrupt from one ends the search, as Ctrl-C does. ``jobs`` processes, or the workers
-    of a Dask ``client``, search parts of the tree: the answer does not depend on their speed, only
-    (in its last digits of effort) on their number. OptionError for jobs < 1, a start that is not
-    allowed, or too many points.
+    of a Dask ``client``, search parts of the tree: their speed decides nothing.
     """
     if jobs < 1:
         raise OptionError(f"jobs must be >= 1, got {jobs!r}")
@@ -64,13 +60,9 @@ def search(
 def search_all(
     statement: Statement, limits: Limits | None = None, *, cutoff: float, most_cards: int = 10_000
 ) -> Answer:
-    """Find every card whose objective is at most ``cutoff``, a finite number.
-
-    The same tree with its cutoff held: a node is closed, and a choice dropped, only where a line
-    proves that no card at or below the cutoff is lost. Where the intercept is real, only the best
-    one of each w counts. The search ends once it has ``most_cards`` different w and more may
-    follow.
-    """
+    """Find every card whose objective is at most ``cutoff``, or the first ``most_cards`` w."""
+    # A node is closed, a choice dropped, only where a line proves that no such card is lost. Where
+    # the intercept is real, only the best one of each w counts.
     check_cutoff(cutoff, most_cards)
     arrays = Arrays(statement)
     return AllCards(arrays, limits or Limits(), cutoff, most_cards).run()
@@ -191,11 +183,9 @@ class RiskTree(BestFirst):
             node.prices = found.prices
 
     def _take_turns(self) -> None:
-        """Search boxes and supports in turns of equal work, until either is through.
-
-        Which of the two is faster is seldom known before. Supports that are left take the place of
-        the open boxes: they hold every card that may be better than the best.
-        """
+        """Search boxes and supports in turns of equal work, until either is through."""
+        # which of the two is faster is seldom known before; supports that are left take the boxes'
+        # place: they hold every card that may be better than the best
         each = self.each / (1 if self.crew is None else self.crew.jobs)
         before, due, turn = self.nodes, 0.0, max(POLICY.turn_nodes, POLICY.first_turn / each)
         if self.sides.known:
@@ -411,10 +401,7 @@ class RiskTree(BestFirst):
             self.clock.tell(TracePoint(self.clock.seconds, best, bound, self.nodes))
 
     def share(self, crew: Crew) -> None:
-        """Send parts of the tree out, and take the oldest one's answer: speed decides nothing.
-
-        What is out counts as open.
-        """
+        """Send parts of the tree out, which count as open, and take the oldest one's answer."""
         limits, fair = self.limits, len(self.open) // (SHARED.parts_ahead * crew.jobs)
         room = limits.nodes - self.nodes - sum(most for *_, (_, most) in crew.out)
         full = 0 if self.open.deep else limits.most_open
@@ -539,11 +526,7 @@ class AllCards(RiskTree):
 
 
 def split(arrays: Arrays, node: Node) -> list[Node]:
-    """The node's two parts; none where a single card (or a single w) is left.
-
-    First the undecided feature that moves scores most, then the most fractional coordinate, the
-    intercept among them; where all are whole, whatever is left to decide.
-    """
+    """Return the node's two parts; none where a single card (or a single w) is left."""
     undecided = node.status == OPEN
     size = np.where(undecided, np.abs(node.w) * arrays.spread, 0.0)
     if size.any():
@@ -566,11 +549,8 @@ def split(arrays: Arrays, node: Node) -> list[Node]:
 
 
 def _decide(arrays: Arrays, node: Node, j: int) -> list[Node]:
-    """Feature j in with the sign it has, or not of that sign (which often means out).
-
-    Against a plain "in or out" the first part loses the other sign and the second part little: on
-    breast cancer a tenth of the nodes, on mammo half.
-    """
+    """Return the parts with feature j in by the sign it has, and without that sign."""
+    # against "in or out": a tenth of the nodes on breast cancer, half on mammo
     zero = int(arrays.zero[j])
     positive = bool(node.w[j] > 0 or (node.w[j] == 0 and node.slope[j] < 0))
     positive = zero == node.lo[j] or (positive and zero < node.hi[j])
@@ -586,10 +566,7 @@ def _decide(arrays: Arrays, node: Node, j: int) -> list[Node]:
 
 
 def _distances(arrays: Arrays, node: Node) -> FloatArray:
-    """How far each coefficient in lies from its choices, as a share of their gap, times its spread.
-
-    The spread makes it what the scores feel: on breast cancer a quarter fewer nodes.
-    """
+    """Return how far each coefficient in lies from its choices, by their gap, times its spread."""
     distance = np.zeros(arrays.p)
     for j in np.flatnonzero((node.status == IN) & (node.lo < node.hi)):
         values = arrays.points[j, node.lo[j] : node.hi[j] + 1]
@@ -615,11 +592,7 @@ def _at_end(b: float, *ends: float) -> float:
 
 
 def _halve_slope(node: Node, cutoff: float) -> list[Node]:
-    """The slopes below and above their middle, where the line says little of a range so wide.
-
-    A line's least value lies at an end of the range, the relaxation's within it: narrow ranges
-    bring the two together.
-    """
+    """Part the slopes at their middle, where the line says little of a range so wide."""
     missed = node.primal - node.bound
     if node.s_hi <= POLICY.narrow_slopes * node.s_lo or not missed > POLICY.missed_share * (
         cutoff - node.bound

@@ -113,10 +113,8 @@ class Scale(NamedTuple):
 
 
 def scale_of(statement: Statement) -> Scale | None:
-    """How totals are compared to the last digit; None: they have too many digits.
-
-    A float is a whole number of powers of two: two whole numbers hold every total.
-    """
+    """Return how totals are compared to the last digit; None if they have too many digits."""
+    # a float is a whole number of powers of two: two whole numbers hold every total
     design = statement.design
     step = statement.intercept.step or design.fine_step
     if step is not None:

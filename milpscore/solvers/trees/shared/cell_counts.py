@@ -105,10 +105,8 @@ def lanes_of(layout: CellLayout, pairs: NDArray[np.uint32]) -> Lanes:
 
 @inner
 def number_of(key: int, table: Any, count: int) -> int:
-    """Return a key's number; a new key gets the number ``count``.
-
-    ``table`` (2, a power of two) is an open hash table of numbers, -1 where free, and their keys.
-    """
+    """Return a key's number; a new key gets the number ``count``."""
+    # ``table`` (2, a power of two): open hash table of numbers, -1 where free, and their keys
     mask = table.shape[1] - 1
     slot = (key ^ (key >> 17) ^ (key >> 31)) & mask  # the key itself if there are few
     while table[0, slot] >= 0 and table[1, slot] != key:
@@ -189,12 +187,9 @@ def entropy(table: Any, p: Any, n: Any) -> Any:
 
 @compiled
 def gains(layout: Any, losses: Any, ways: Any, out: Any) -> float:
-    """Return what the base's cells lose; ``out`` (m,) gets how much each column parts at most.
-
-    ``ways`` (m, 2) are 1 if a column may put rows that have its bit above others, and below them:
-    under a loss that rises as a row's score falls to the other class, pairs in the wrong order lose
-    as much as pairs of one score.
-    """
+    """Return what the base's cells lose; ``out`` (m,) gets how much each column parts at most."""
+    # ``ways`` (m, 2): whether a column may put rows with its bit above others, and below. Under a
+    # loss that rises towards the other class, pairs in the wrong order lose as much as equal ones.
     # Among the p n pairs of a positive and a negative row in a cell that loses h, a column that
     # parts a share t leaves at least (1 - t) h, and several columns part at most the sum of their
     # shares: h / (p n) falls in p and in n, so that no part of the cell loses less per pair (it is
@@ -346,13 +341,11 @@ def write_triples(
     layout: Any, known: Any, lanes: Any, losses: Any, charge: Any, cutoff: float, most: int,
     state: Any, out: Any, bounds: Any,
 ) -> int:  # fmt: skip
-    """Write the triples of columns whose cells lose less than ``cutoff``; return their number.
-
-    ``charge`` (m,) is what a column costs at least. ``state`` (4,) is the pair to begin with, which
-    ends at (m, m), or where ``out`` (room, 3) may be full or ``most`` triples are counted, and how
-    many were looked at and counted so far; ``bounds`` (room,) what their cells lose, with charges.
-    ``lanes`` are for the 0-1 loss, else None: numba compiles what is used.
-    """
+    """Write the triples of columns whose cells lose less than ``cutoff``; return their number."""
+    # ``charge`` (m,): what a column costs at least; ``state`` (4,): the pair to begin with, how
+    # many were looked at and counted; ``bounds`` (room,): what their cells lose, with charges.
+    # Ends at (m, m), where ``out`` (room, 3) may be full, or at ``most`` counted triples.
+    # ``lanes`` are for the 0-1 loss, else None, which numba knows when compiling.
     bits, m = layout.bits, len(layout.bits)
     both = np.empty(bits.shape[1], np.uint64)
     rows, errors = np.zeros((2, m), np.int32), np.empty(m, np.int32)

@@ -192,10 +192,8 @@ class SignedSupports:
         return float(paid + p.unit * total)
 
     def bound(self, state: States, limit: float) -> tuple[float, States]:
-        """A bound for the cards that use more than what is in; the state less what reaches limit.
-
-        With r further literals the pairs lose at most the r largest gains, one for each column.
-        """
+        """Bound the cards that use more than what is in; return the state less what is closed."""
+        # with r further literals the pairs lose at most the r largest gains, one for each column
         open_ = state == OPEN
         inside = (state == IN).any(axis=1)
         free = np.flatnonzero(open_.any(axis=1))
@@ -328,10 +326,7 @@ class Pairs:
         return True
 
     def weigh(self, state: States, parts: bool = False) -> Any:
-        """(what the pairs without a literal that is in weigh, what each literal settles of it).
-
-        In whole units, or in parts of one.
-        """
+        """Return what pairs without a literal in weigh, and what each literal settles of it."""
         gain = np.zeros(state.shape, np.int64)
         used = self.shares > 0
         a, b, shares = self.a[used], self.b[used], self.shares[used]
@@ -357,12 +352,10 @@ def violated(
     codes: Any, forced: Any, positive: int, z: Any, u: Any, active: Any, least: float, a: Any,
     b: Any,
 ) -> int:  # fmt: skip
-    """Write each row's most violated pair to ``a`` and ``b``; how many there are.
-
-    ``codes`` (n, m) and ``forced`` (n, f) number the rows' values, the first ``positive`` rows
-    being so; ``z`` (n,) and ``u`` (m, 2) solve the program, nonzero in the ``active`` columns.
-    Pairs that a forced column parts are none; violated means by more than ``least``.
-    """
+    """Write each row's most violated pair to ``a`` and ``b``; return their number."""
+    # ``codes`` (n, m) and ``forced`` (n, f) number values, the first ``positive`` rows being so;
+    # ``z`` (n,), ``u`` (m, 2) solve the program, nonzero in ``active`` columns. Pairs that a forced
+    # column parts are none; violated means by more than ``least``.
     n = len(z)
     worst, mate = np.full(n, least), np.full(n, -1, np.int64)
     negative = n - positive

@@ -249,11 +249,8 @@ class Patterns:
         return np.array(kept, dtype=np.int64)
 
     def _find_twins(self) -> IntArray:
-        """For each candidate the previous one that is equal, shifted or mirrored, with its points.
-
-        Swapping the two then only moves the threshold, so supports with the later one alone are
-        left out.
-        """
+        """Return per candidate the previous one that is equal, shifted or mirrored; else -1."""
+        # swapping the two only moves the threshold: supports with the later one alone are left out
         twin = np.full(len(self.points), -1, dtype=np.int64)
         if not self.every_cut:
             return twin
@@ -288,10 +285,7 @@ class Patterns:
 
 
 def _whole_units(weight: FloatArray, total: float) -> tuple[IntArray, float]:
-    """Weights as whole numbers of a unit, and the share of a total that the unit is.
-
-    Exact where the weights lie on a grid; else rounded down by less than a unit each.
-    """
+    """Return weights in whole units, rounded down off the grid, and the unit's share of a total."""
     largest = math.fsum(weight)
     step = common_step(weight)
     if step is not None:

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.solvers.trees.shared.cell_counts import ZERO_ONE, Losses, number_of
-from milpscore.solvers.trees.shared.support_enumeration import (
-    ColumnChoices,
-    asked_for,
-)
+from milpscore.solvers.trees.shared.support_enumeration import ColumnChoices, asked_for
 from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
 
@@ -191,11 +188,8 @@ class Supports:
         return [(self.fixed + lost * p.unit, tuple(p.forced.tolist()), ())]
 
     def _all_tasks(self) -> Iterator[tuple[Prefix, int, int]]:
-        """(prefix, first, end) as :func:`write_supports` takes them, for this size.
-
-        Where supports are counted, further columns may follow the one from first..end-1, if any,
-        and columns have numbers of their own.
-        """
+        """Yield (prefix, first, end) as :func:`write_supports` takes them, for this size."""
+        # where supports are counted, columns are in the counter's order, and any later may follow
         count = len(self.columns.cards)
         counts = self.counted.applies(self.size)
         if self.size == 1 or (counts and self.size == 3):
@@ -435,10 +429,7 @@ class Offer(NamedTuple):
 
 @compiled
 def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
-    """Split groups of patterns by one more column: equal (label, code) get equal new labels.
-
-    Returns how many there are; ``slots`` is that of :class:`Scratch`.
-    """
+    """Number groups of patterns split by one more column; return how many there are."""
     for slot in range(slots.shape[1]):
         slots[0, slot] = -1
     count = 0
@@ -450,11 +441,7 @@ def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
 
 @inner
 def agree(labels: Any, groups: int, begin: int, columns: Any, scratch: Any) -> int:
-    """What patterns agree on in the cells of (label, value of a candidate), for each candidate.
-
-    ``scratch.agreed`` gets the sum over the cells of |net weight| for the candidates from ``begin``
-    on. Returns how many pattern visits it took.
-    """
+    """Sum |net weight| over the cells of each candidate from ``begin`` on; return the visits."""
     codes, net, flags, slots = columns.codes, columns.net, columns.flags, columns.slots
     table, weights, out = scratch.table, scratch.weights, scratch.agreed
     m, left = len(net), len(columns.cards) - begin
@@ -509,13 +496,10 @@ def write_supports(
     scratch: Any,
     offer: Any,
 ) -> Any:
-    """Write the supports of a prefix, a candidate from first..end-1 (-1: none) and a later one.
-
-    ``labels``, ``groups`` and ``charge`` are those of the prefix, and ``present`` marks its
-    candidates. The bound is what no classifier of the support's cells avoids, half of (all |net| -
-    the cells' |net|), plus the least penalty. Returns how many are written, how many were looked
-    at, and the pattern visits.
-    """
+    """Write supports of a prefix, a candidate from first..end-1 (-1: none) and a later one."""
+    # The bound is what no classifier of the cells avoids, half of (all |net| - the cells' |net|),
+    # plus the least penalty. ``present`` marks the prefix's candidates. Returns how many are
+    # written, how many were looked at, and the pattern visits.
     twin, penalty, agreed, own = columns.twin, columns.penalty, scratch.agreed, scratch.own
     written, seen, visits = 0, 0, 0
     for i in range(len(labels)):

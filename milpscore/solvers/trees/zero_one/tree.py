@@ -25,18 +25,8 @@ from milpscore.solvers.trees.shared.policy import POLICY as SHARED
 from milpscore.solvers.trees.zero_one.descent import CoordinateDescent
 from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
-from milpscore.solvers.trees.zero_one.support_bounds import (
-    Bounded,
-    Part,
-    Supports,
-)
-from milpscore.solvers.trees.zero_one.weight_walk import (
-    FINISHED,
-    FOUND,
-    PAUSED,
-    Place,
-    Walk,
-)
+from milpscore.solvers.trees.zero_one.support_bounds import Bounded, Part, Supports
+from milpscore.solvers.trees.zero_one.weight_walk import FINISHED, FOUND, PAUSED, Place, Walk
 
 if TYPE_CHECKING:
     from milpscore.solvers.trees.zero_one.pair_bounds import SignedSupports
@@ -62,11 +52,9 @@ def search(
     """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment.
 
     Supports are bounded by the errors no classifier of their cells avoids, and taken in the order
-    of that bound; within one, weights are decided column by column. Listeners get a TracePoint
-    as objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
-    Ctrl-C does. ``random_state`` is of the local search's shaken starts; ``jobs`` processes, or the
-    workers of a Dask ``client``, bound supports and walk through them. OptionError for a start that
-    is not allowed, or totals that no whole number holds.
+    of that bound; within one, weights are decided column by column. Listeners get a TracePoint as
+    objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
+    Ctrl-C does. ``jobs`` processes, or the workers of a Dask ``client``, bound and walk supports.
     """
     if start is not None and (broken := statement.violations(start)):
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
@@ -81,12 +69,9 @@ def search(
 def search_all(
     statement: Statement, limits: Limits | None = None, *, cutoff: float, most_cards: int = 10_000
 ) -> Answer:
-    """Find every card under the 0-1 loss whose objective is at most ``cutoff``, a finite number.
-
-    The same search with its cutoff held, and without what it leaves out because some other card is
-    as good: multiples of a card, twin columns, constant ones. Thresholds that err on the same rows
-    stand once. The search ends once it has ``most_cards`` different w and more may follow.
-    """
+    """Find every card whose objective is at most ``cutoff``, or the first ``most_cards`` w."""
+    # The same search with its cutoff held, and without what it leaves out because some other card
+    # is as good: multiples, twin columns. Thresholds that err on the same rows stand once.
     check_cutoff(cutoff, most_cards)
     patterns = Patterns(statement, every_card=True)
     return _AllSearch(patterns, limits or Limits(), cutoff, most_cards).collect()
@@ -149,11 +134,8 @@ class CardKeeper:
     def _cuts(
         self, w: IntArray, limits: Sequence[tuple[FloatArray, float]] = (), apart: bool = False
     ) -> Iterator[tuple[int, int, int]]:
-        """(net errors in units, least T, largest T) of every way to cut the totals, best first.
-
-        ``apart``, and limits on errors (cost of the rows, most allowed), also part rows whose
-        classes cancel.
-        """
+        """Yield (net errors in units, least T, largest T) of ways to cut the totals, best first."""
+        # ``apart``, and limits on errors, also part rows whose classes cancel
         p = self.patterns
         merged = apart or bool(limits)
         net, base = (p.signed, p.base) if merged else (p.net, 0)
@@ -298,11 +280,9 @@ class ZeroOneSearch(BestFirst):
         CoordinateDescent(self.patterns, self.cards.offer, enough, random_state).run(starts)
 
     def _price_limits(self, random_state: int) -> None:
-        """Price what limits on errors allow, where that bounds more than the errors alone.
-
-        Any prices >= 0 give bounds. The best ones maximise the least priced objective of all cards;
-        here of those a descent finds at the last prices, round by round.
-        """
+        """Price what limits on errors allow, where that bounds more than the errors alone."""
+        # any prices >= 0 give bounds; the best maximise the least priced objective of all cards, or
+        # here of those a descent finds at the last prices, round by round
         p = self.patterns
         step = float(common_step(p.weight) or 0.0) / POLICY.price_steps
         prices = np.zeros(len(p.limits))
@@ -329,10 +309,7 @@ class ZeroOneSearch(BestFirst):
         self.lanes = (Lane(Supports(self.bounds)),)
 
     def _take_turns(self) -> None:
-        """Search supports with signs as well where cells of supports, and long walks, say little.
-
-        Either search holds every card: what one of them proves is proved.
-        """
+        """Search supports with signs as well where cells, and long walks, say little."""
         walk = self.lane.active[1]
         walked = self.entries + (0 if walk is None else walk.spent)
         if len(self.lanes) == 1:
@@ -386,11 +363,9 @@ class ZeroOneSearch(BestFirst):
         self.opened += 1
 
     def _change_supports(self) -> None:
-        """Take supports with signs in place of all supports where these are too many, or say less.
-
-        Pairs of rows say much where few columns part them: not for many columns alike in kind.
-        What they have closed of late predicts what the rest would take.
-        """
+        """Take supports with signs in place of all supports if these are too many, or say less."""
+        # pairs of rows say much where few columns part them; what they closed of late is what they
+        # will close
         supports = self.lane.supports
         if self.settled:
             return
@@ -457,10 +432,7 @@ class ZeroOneSearch(BestFirst):
             self.lane.active = math.inf, None
 
     def share(self, crew: Crew) -> None:
-        """Send parts out, and take the oldest one's answer: speed decides nothing.
-
-        What is out counts as open.
-        """
+        """Send parts out, which still count as open, and take the oldest one's answer."""
         cells = self.lane.supports if isinstance(self.lane.supports, Supports) else None
         if cells is not None and cells.size == 0:
             self.step()

@@ -166,10 +166,7 @@ class Walk:
         self.cuts = None if self.truth is None else self._find_cuts(self.truth)
 
     def _group(self) -> tuple[NDArray[Any], IntArray]:
-        """The groups of every level; (net weight of those of level 0, their group at each level).
-
-        Arrays of shape (cells,) and (k + 1, cells): a cell is a group of level 0.
-        """
+        """Lay out the levels' groups; return (net weight of level 0's, group at each level)."""
         p, levels, k = self.patterns, self.levels, len(self.columns)
         m = len(p.net)
         labels, counts = [np.zeros(m, np.int64)], [1]
@@ -312,11 +309,8 @@ class Walk:
         return w
 
     def run(self, cutoff: float, budget: int, most_nodes: int) -> int:
-        """Go on until a card below ``cutoff``, the end, or the limit of curve entries or nodes.
-
-        ``budget`` counts the curve entries of this call, ``most_nodes`` the nodes of all calls.
-        Answers FINISHED, FOUND (:attr:`w` is below ``cutoff`` with its best threshold) or PAUSED.
-        """
+        """Walk to a card below ``cutoff`` (FOUND), the end (FINISHED), or the limits (PAUSED)."""
+        # ``budget`` counts the curve entries of this call, ``most_nodes`` the nodes of all calls
         before = self.spent
         while True:
             status = dive(
@@ -372,16 +366,11 @@ def dive(
     budget: int,
     most_nodes: int,
 ) -> int:
-    """Walk on until a card below ``cutoff`` is met, all are seen, or the budget is spent.
-
-    ``levels`` (k + 1,) are of LEVEL, ``groups`` of GROUP; ``weights`` (k, C) each column's nonzero
-    ones in the order they are tried. ``curves`` hold those of all levels one after the other; where
-    totals span too much for them they are sorted by ``cells`` instead, and one of the two is None;
-    ``parts`` are None unless totals are compared more finely than in steps.
-    ``progress`` (3,) is the level, the nodes and the entries so far; ``cutoff`` the objective to
-    beat, less the penalty of the support's terms and the unavoidable errors. Answers FINISHED,
-    FOUND or PAUSED.
-    """
+    """Walk on until a card below ``cutoff`` is met, all are seen, or the budget is spent."""
+    # ``levels`` (k + 1,) are of LEVEL, ``groups`` of GROUP; ``weights`` (k, C) in the order tried.
+    # ``curves`` hold all levels' ones; where totals span too much, ``cells`` sort them instead;
+    # ``parts`` are None unless totals are finer than steps. ``progress`` (3,): the level, nodes and
+    # entries so far; ``cutoff``: less the terms' penalty and the unavoidable errors.
     k = len(levels) - 1
     spent = 0
     d = progress[0]
@@ -440,10 +429,7 @@ def least_errors(
     rules: Any,
     limit: float,
 ) -> Any:
-    """The sum of the least errors of the groups of level d + 1 once column d has this weight.
-
-    Of curves and cells one is None, which is known when compiling: its branch costs nothing.
-    """
+    """Sum the least errors of the groups of level d + 1 once column d has this weight."""
     errors = 0
     if curves is None:
         pass
@@ -460,11 +446,9 @@ def least_errors(
 def shift_curves(
     levels: Any, groups: Any, curves: Any, d: int, weight: int, rules: Any, limit: float
 ) -> Any:
-    """Curves of level d + 1 once column d has this weight, and the sum of their least errors.
-
-    A child's curve moves right by weight * value - lowest, and its end is held from there on. Stops
-    with at least ``limit`` as soon as the groups seen, and for the others ``rest``, reach it.
-    """
+    """Lay the curves of level d + 1 once column d has this weight; sum their least errors."""
+    # a child's curve moves right by weight * value - lowest, and its end is held from there on; the
+    # sum ends where the groups seen, with ``rest`` of the others, reach ``limit``
     here, below = levels[d], levels[d + 1]
     length, lowest = here.length, min(weight * here.least, weight * here.most)
     below.low = here.low + lowest
