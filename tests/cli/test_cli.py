@@ -738,8 +738,8 @@ def child(*arguments: object, interrupt: bool = False) -> subprocess.CompletedPr
 
 def test_ctrl_c_keeps_the_best_card_and_bound(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
-    frame = pd.DataFrame(random.integers(0, 9, (400, 12)), columns=list("abcdefghijkl"))
-    frame.assign(ill=random.integers(0, 2, 400)).to_csv(tmp_path / "noise.csv", index=False)
+    frame = pd.DataFrame(random.integers(0, 9, (150, 8)), columns=list("abcdefgh"))
+    frame.assign(ill=random.integers(0, 2, 150)).to_csv(tmp_path / "noise.csv", index=False)
     out = tmp_path / "card.json"
     done = child(
         *("fit", tmp_path / "noise.csv", "--target", "ill", "--set", "max_terms=null"),
