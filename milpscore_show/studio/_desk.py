@@ -24,9 +24,6 @@ from milpscore.scorecard.certified import risk_scale
 from milpscore.verify import evaluate
 from milpscore_show.studio.questions import Bench, Best, Gather, Ledger, Listen, Price, Question
 
-_MOST_STEPS = 200
-"""So many edits can be taken back."""
-
 
 @dataclass(frozen=True)
 class Sheet:
@@ -52,10 +49,16 @@ class Figures:
     totals: FloatArray  # (m,), distinct, ascending
     hits: FloatArray  # (m,), weight of positives at each total
     alarms: FloatArray  # (m,), of the others
-    errors: int
+    missed: int  # rows of positives that are answered negative
+    alarmed: int  # rows of the others that are answered positive
     rows: int
     sensitivity: float
     specificity: float
+
+    @property
+    def errors(self) -> int:
+        """Rows that are answered wrongly."""
+        return self.missed + self.alarmed
 
     @property
     def curve(self) -> tuple[FloatArray, FloatArray]:
@@ -141,6 +144,7 @@ class Desk:
         self.sheet = Sheet(tuple(shown.coefficients.tolist()), max_terms, rules=tuple(constraints))
         self.bench.statement(self.question)  # refuses a rule that makes no sense
         self._held: tuple[Any, tuple[Card, Scorecard, Figures]] | None = None
+        self._measured: dict[Card, Figures] = {}
         self._past: list[Sheet] = []
         self._future: list[Sheet] = []
         self.revision = 0
@@ -199,7 +203,7 @@ class Desk:
         own = [j for j, column in enumerate(self.design.columns) if column.feature == name]
         return own or [self._place(name)]
 
-    def _put(self, sheet: Sheet) -> None:
+    def put(self, sheet: Sheet) -> None:
         """Take a sheet, which is tried first: a rule that makes no sense changes nothing."""
         if sheet == self.sheet:
             return
@@ -210,7 +214,7 @@ class Desk:
         except BaseException:  # Ctrl-C as well
             self.sheet = before
             raise
-        self._past = [*self._past[1 - _MOST_STEPS :], before]
+        self._past = [*self._past[-199:], before]
         self._future = []
         self.revision += 1
 
@@ -224,7 +228,7 @@ class Desk:
             raise OptionError(f"{column}: points lie between {lower[j]} and {upper[j]}")
         changed = list(self.sheet.points)
         changed[j] = int(points)
-        self._put(replace(self.sheet, points=tuple(changed)))
+        self.put(replace(self.sheet, points=tuple(changed)))
 
     @property
     def _ranges(self) -> tuple[Any, Any]:
@@ -237,13 +241,13 @@ class Desk:
         locked = self.sheet.locked | {j} if hold else self.sheet.locked - {j}
         free = tuple(n for n in self.sheet.forbidden if not hold or j not in self._of(n))
         kept = free if self.sheet.points[j] else self.sheet.forbidden
-        self._put(replace(self.sheet, locked=locked, forbidden=kept))
+        self.put(replace(self.sheet, locked=locked, forbidden=kept))
 
     def forbid(self, name: str) -> None:
         """No points for a feature or column, at once and in every card that is searched."""
         own = self._of(name)
         points = tuple(0 if j in own else w for j, w in enumerate(self.sheet.points))
-        self._put(
+        self.put(
             replace(
                 self.sheet, points=points, locked=self.sheet.locked - set(own),
                 forbidden=(*dict.fromkeys((*self.sheet.forbidden, name)),),
@@ -254,7 +258,7 @@ class Desk:
     def demand(self, name: str) -> None:
         """Points for a feature or column, in every card that is searched."""
         self._of(name)
-        self._put(
+        self.put(
             replace(
                 self.sheet, demanded=(*dict.fromkeys((*self.sheet.demanded, name)),),
                 forbidden=tuple(n for n in self.sheet.forbidden if n != name),
@@ -264,7 +268,7 @@ class Desk:
     def add_rule(self, rule: Constraint | Mapping[str, Any]) -> None:
         """A rule of :mod:`milpscore.constraints`, or the entry of a file that makes one."""
         made = rule if isinstance(rule, Constraint) else make_constraint(rule)
-        self._put(replace(self.sheet, rules=(*self.sheet.rules, made)))
+        self.put(replace(self.sheet, rules=(*self.sheet.rules, made)))
 
     def drop(self, key: str) -> None:
         """Take a wish back."""
@@ -275,12 +279,12 @@ class Desk:
             return self.lock(name, hold=False)
         if kind == "rule":
             kept = [rule for k, rule in enumerate(sheet.rules, start=1) if k != int(name)]
-            return self._put(replace(sheet, rules=tuple(kept)))
+            return self.put(replace(sheet, rules=tuple(kept)))
         if kind == "forbid":
             left = tuple(each for each in sheet.forbidden if each != name)
-            return self._put(replace(sheet, forbidden=left))
+            return self.put(replace(sheet, forbidden=left))
         left = tuple(each for each in sheet.demanded if each != name)
-        return self._put(replace(sheet, demanded=left))
+        return self.put(replace(sheet, demanded=left))
 
     def set_threshold(self, threshold: float | Fraction | None) -> None:
         """From which total the answer is positive; None: the fit's own.
@@ -294,13 +298,13 @@ class Desk:
         if chosen is not None and not self._has_risks:
             rule = self.bench.statement(self.free).intercept
             chosen = -rule.nearest(-chosen)
-        self._put(replace(self.sheet, threshold=chosen))
+        self.put(replace(self.sheet, threshold=chosen))
 
     def set_terms(self, most: int | None) -> None:
         """Limit the columns with points in every card that is searched; None: no limit."""
         if most is not None and most < 0:
             raise OptionError(f"the number of terms is 0 or more, not {most}")
-        self._put(replace(self.sheet, max_terms=most))
+        self.put(replace(self.sheet, max_terms=most))
 
     def take(self, best: bool = True) -> None:
         """Put the best known card that obeys all wishes (or, without ``best``, any) on the sheet.
@@ -310,7 +314,7 @@ class Desk:
         card = self.ledger.best(self.question if best else self.free)[0]
         if card is None:
             raise NotApplicableError("no card is known that obeys these wishes: search for it")
-        self._put(replace(self.sheet, points=tuple(card.coefficients.tolist()), threshold=None))
+        self.put(replace(self.sheet, points=tuple(card.coefficients.tolist()), threshold=None))
 
     def undo(self) -> None:
         """Take the last edit back."""
@@ -348,20 +352,34 @@ class Desk:
         state = (sheet.points, sheet.threshold, self.question)
         if self._held is not None and self._held[0] == state:
             return self._held[1]
-        statement = self.bench.statement(self.question)
         points = np.array(sheet.points, dtype=np.int64)
         moved = sheet.threshold
         if moved is not None and not self._has_risks:
             card = Card(points, -moved)
         else:
             card = self.ledger.of_points(self.question, points)
-        shown = Scorecard.from_card(card, self.design, title=self.title)
-        if self._has_risks:
-            if moved is not None and moved != shown.threshold:
-                shown = replace(shown, threshold=moved, fitted_threshold=shown.threshold)
-            shown = replace(shown, risk=risk_scale(shown, self.design, statement.loss_of(card)))
+        self.ledger.add([card], self.bench.statement(self.question))
+        shown = self._shown(card)
+        if self._has_risks and moved is not None and moved != shown.threshold:
+            shown = replace(shown, threshold=moved, fitted_threshold=shown.threshold)
+            shown = replace(shown, risk=self._risks(shown, card))
         self._held = state, (card, shown, self._figures(shown))
         return self._held[1]
+
+    def _shown(self, card: Card) -> Scorecard:
+        """A card as it is printed, with its own threshold."""
+        shown = Scorecard.from_card(card, self.design, title=self.title)
+        return replace(shown, risk=self._risks(shown, card)) if self._has_risks else shown
+
+    def _risks(self, shown: Scorecard, card: Card) -> Any:
+        return risk_scale(shown, self.design, self.bench.statement(self.question).loss_of(card))
+
+    def measured(self, question: Question) -> Figures | None:
+        """What the rows say of the best known card of a question; None without one."""
+        card = self.ledger.best(question)[0]
+        if card is not None and card not in self._measured:
+            self._measured[card] = self._figures(self._shown(card))
+        return None if card is None else self._measured[card]
 
     def _figures(self, shown: Scorecard) -> Figures:
         """Errors, rates and the weight of both classes at each total."""
@@ -377,7 +395,8 @@ class Desk:
         )
         rows = design.rows[counted]
         return Figures(
-            known, hits, alarms, int(rows[answer != hit].sum()), int(rows.sum()),
+            known, hits, alarms, int(rows[hit & ~answer].sum()), int(rows[answer & ~hit].sum()),
+            int(rows.sum()),
             float(weight[answer & hit].sum() / hits.sum()),
             float(weight[~answer & ~hit].sum() / alarms.sum()),
         )  # fmt: skip

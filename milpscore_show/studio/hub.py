@@ -15,7 +15,8 @@ from milpscore.core.result import TracePoint
 from milpscore.solvers.options import Options
 from milpscore_show.studio._desk import Desk
 from milpscore_show.studio.questions import Gather, Question
-from milpscore_show.studio.showing import Export, act, view
+from milpscore_show.studio.session import open_session, session_text
+from milpscore_show.studio.showing import Export, act, file_name, view
 from milpscore_show.studio.worker import Worker
 
 _FILES = 4
@@ -57,7 +58,7 @@ class Hub:
         self.worker = Worker(desk.bench)
         self.files: dict[str, bytes] = {}
         self._listeners: dict[int, Tell] = {}
-        self._numbers = itertools.count(1)
+        self._numbers, self._exports = itertools.count(1), itertools.count(1)
         self._lock = threading.RLock()
         self._jobs: deque[Job] = deque()
         self._running: Job | None = None
@@ -95,6 +96,19 @@ class Hub:
                 if self.desk.revision != before:
                     self.desk.undo()
                 raise
+        self._tell({"kind": "changed"})
+        return state
+
+    def session(self) -> dict[str, str]:
+        """The desk as a file: its name, and its text."""
+        with self._lock:
+            return {"name": f"{file_name(self.desk.title)}.json", "text": session_text(self.desk)}
+
+    def open(self, text: str | bytes) -> dict[str, Any]:
+        """Take over a session, and return what a page shows then."""
+        with self._lock:
+            open_session(self.desk, text)
+            state = self.state()
         self._tell({"kind": "changed"})
         return state
 
@@ -197,7 +211,7 @@ class Hub:
             if job.what == "pool":
                 desk.learn(desk.free, answer)
                 return f"{len(answer.cards)} nearly best cards are known."
-            name = f"card-{next(self._numbers)}.zip"
+            name = f"{file_name(desk.title)}-{next(self._exports)}.zip"
             self.files[name] = answer
             for old in list(self.files)[:-_FILES]:
                 del self.files[old]

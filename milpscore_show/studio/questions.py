@@ -236,7 +236,7 @@ class Ledger:
         self.results: dict[Any, tuple[Question, Result]] = {}
         self.shelves: list[Shelf] = []
         self._cards: dict[Card, float] = {}
-        self._sorted: list[Card] = []
+        self.cards: list[Card] = []  # the best first
         self._points: IntArray | None = None
 
     def add(self, cards: Iterable[Card], statement: Statement) -> None:
@@ -244,7 +244,7 @@ class Ledger:
         fresh = [card for card in cards if card not in self._cards]
         self._cards |= {card: evaluate(statement, card).objective for card in fresh}
         if fresh:
-            self._sorted = sorted(self._cards, key=self._cards.__getitem__)
+            self.cards = sorted(self._cards, key=self._cards.__getitem__)
             self._points = None
 
     def learn(self, question: Question, result: Result) -> None:
@@ -268,29 +268,31 @@ class Ledger:
         """Take in a pool, with the multiples of its cards, which it leaves out."""
         statement = self.bench.statement(shelf.question)
         cards = [m for card in shelf.cards for m in _multiples(statement, card)]
-        self.shelves.append(replace(shelf, cards=tuple(cards)))
+        self.shelves.append(replace(shelf, cards=tuple(dict.fromkeys(cards))))
         self.add(cards, statement)
 
     def best(self, question: Question) -> tuple[Card | None, float]:
         """The best known card that obeys, and its objective; infinite without one."""
-        if not self._sorted:
+        if not self.cards:
             return None, math.inf
         if self._points is None:
-            self._points = np.array([card.coefficients for card in self._sorted])
+            self._points = np.array([card.coefficients for card in self.cards])
         statement = self.bench.statement(question)
         for k in np.flatnonzero(statement.allows(self._points)).tolist():
-            card = self._sorted[k]
+            card = self.cards[k]
             if not statement.violations(card):
                 return card, self._cards[card]
         return None, math.inf
 
     def of_points(self, question: Question, points: IntArray) -> Card:
-        """The card of these points: a known one that obeys, else with the best intercept."""
+        """The best card of these points: a known one that obeys, or the one of best intercept."""
         statement = self.bench.statement(question)
-        for card in self._sorted:
+        fresh = statement.with_best_intercept(points)
+        for card in self.cards:
             if np.array_equal(card.coefficients, points) and not statement.violations(card):
-                return card
-        return statement.with_best_intercept(points)
+                own, other = self._cards[card], evaluate(statement, fresh)
+                return fresh if other.feasible and other.objective < own - 1e-12 else card
+        return fresh
 
     def bound(self, question: Question) -> float:
         """No card that obeys has a smaller objective; infinite where no card obeys."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 
-MOST_BYTES = 64_000
-"""Limit on the bytes of a request."""
+MOST_BYTES, MOST_OF_SESSION = 64_000, 16_000_000
+"""Limits on the bytes of a request, and of a session that is opened."""
 
 _BEAT = 15.0
 """Seconds after which a page that listens hears that the server is there."""
@@ -124,13 +124,13 @@ def application(hub: Hub, token: str) -> Starlette:
         """Answer in JSON where the studio itself fails; the server logs the error."""
         return refused(500, f"the studio failed ({type(error).__name__}: {error}): undo the edit")
 
-    async def body_of(request: Request) -> bytes:
+    async def body_of(request: Request, most: int) -> bytes:
         """The request's content, bounded."""
         content = b""
         async for part in request.stream():
             content += part
-            if len(content) > MOST_BYTES:
-                raise MilpscoreError(f"a request has at most {MOST_BYTES:,} bytes")
+            if len(content) > most:
+                raise MilpscoreError(f"a request has at most {most:,} bytes")
         return content
 
     async def page(request: Request) -> Response:
@@ -144,21 +144,20 @@ def application(hub: Hub, token: str) -> Starlette:
             return Response(asset(name), 200, _HEADERS, _ASSETS[name])
         return refused(404, "there is no such page")
 
-    async def state(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(hub.state), 200, _HEADERS)
+    def read(answer: Callable[[], Any]) -> Callable[[Request], Any]:
+        async def answered(request: Request) -> Response:
+            return JSONResponse(await run_in_threadpool(answer), 200, _HEADERS)
 
-    async def act(request: Request) -> Response:
-        done = await run_in_threadpool(hub.act, await body_of(request))
-        return JSONResponse(done, 200, _HEADERS)
+        return guarded(answered)
 
-    async def ask(request: Request) -> Response:
-        asked = parsed(await body_of(request), _Ask, "the request")
-        await run_in_threadpool(hub.ask, asked.what)
-        return JSONResponse({}, 202, _HEADERS)
+    def done(
+        do: Callable[[bytes], Any], most: int = MOST_BYTES, code: int = 200
+    ) -> Callable[[Request], Any]:
+        async def answered(request: Request) -> Response:
+            found = await run_in_threadpool(do, await body_of(request, most))
+            return JSONResponse(found or {}, code, _HEADERS)
 
-    async def stop(request: Request) -> Response:
-        await run_in_threadpool(hub.stop)
-        return JSONResponse({}, 202, _HEADERS)
+        return guarded(answered)
 
     async def stream(request: Request) -> Response:
         return StreamingResponse(events(hub), 200, _HEADERS, "text/event-stream")
@@ -173,11 +172,17 @@ def application(hub: Hub, token: str) -> Starlette:
     return Starlette(
         routes=[
             Route("/", guarded(page)),
-            Route("/state", guarded(state)),
+            Route("/state", read(hub.state)),
             Route("/events", guarded(stream)),
-            Route("/act", guarded(act), methods=["POST"]),
-            Route("/ask", guarded(ask), methods=["POST"]),
-            Route("/stop", guarded(stop), methods=["POST"]),
+            Route("/act", done(hub.act), methods=["POST"]),
+            Route("/session", read(hub.session)),
+            Route("/open", done(hub.open, MOST_OF_SESSION), methods=["POST"]),
+            Route(
+                "/ask",
+                done(lambda sent: hub.ask(parsed(sent, _Ask, "the request").what), code=202),
+                methods=["POST"],
+            ),
+            Route("/stop", done(lambda _: hub.stop(), code=202), methods=["POST"]),
             Route("/files/{name}", guarded(export)),
             Route("/{name}", guarded(piece)),
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import shlex
 import zipfile
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ from milpscore.scorecard import Scorecard, certified_card
 from milpscore.scorecard.rendering import least_positive
 from milpscore.verify import evaluate
 from milpscore_show.studio._desk import Desk, Figures
-from milpscore_show.studio.questions import Bench, Listen, Price, Question
+from milpscore_show.studio.questions import Bench, Listen, Question
 
 MOST_POINTS = 300
 """Maximal number of points of a curve, and of thresholds to choose from."""
@@ -95,6 +96,7 @@ def view(desk: Desk) -> dict[str, Any]:
     forbidden, demanded = set(sheet.forbidden), set(sheet.demanded)
     return {
         "title": desk.title,
+        "file": file_name(desk.title),
         "revision": desk.revision,
         "outcome": [str(label) for label in design.classes],
         "risky": shown.risk is not None,
@@ -128,10 +130,10 @@ def view(desk: Desk) -> dict[str, Any]:
         "free": _standing(desk, free, found.objective),
         "held": _standing(desk, question, found.objective),
         "wishes": [
-            {"key": key, "says": rule.name or rule.sentence, **_priced(desk.price(key))}
+            {"key": key, "says": rule.name or rule.sentence, **_priced(desk, key)}
             for key, rule in desk.wishes.items()
         ],
-        "together": _priced(desk.price()),
+        "together": _priced(desk),
         "undo": desk.can_undo,
         "redo": desk.can_redo,
     }  # fmt: skip
@@ -162,9 +164,36 @@ def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:
             "own": points == list(desk.sheet.points)}  # fmt: skip
 
 
-def _priced(price: Price) -> dict[str, Any]:
+def _priced(desk: Desk, key: str | None = None) -> dict[str, Any]:
+    """What a wish costs, or all of them together: in loss, and in what people count."""
+    price, before = desk.price(key), desk.measured(desk.free)
+    after = desk.measured(desk.question if key is None else desk.wish(key))
     return {"least": _plain(price.least), "most": _plain(price.most), "price": str(price),
-            "proved": price.proved}  # fmt: skip
+            "proved": price.proved, "counted": in_counts(before, after)}  # fmt: skip
+
+
+def in_counts(before: Figures | None, after: Figures | None) -> str:
+    """How the best known card changes, at its own decision; empty where one is not known."""
+    if before is None or after is None:
+        return ""
+    if before is after:
+        return "The best known card obeys as it is."
+    missed, alarmed = after.missed - before.missed, after.alarmed - before.alarmed
+    return (
+        f"The best known card changes: AUC {before.auc:.3f} to {after.auc:.3f}, sensitivity "
+        f"{before.sensitivity:.1%} to {after.sensitivity:.1%}, specificity "
+        f"{before.specificity:.1%} to {after.specificity:.1%}: {_more(missed)} missed, "
+        f"{_more(alarmed)} false alarms, of {after.rows} rows."
+    )
+
+
+def _more(rows: int) -> str:
+    return f"{abs(rows)} {'more' if rows > 0 else 'fewer'}" if rows else "as many"
+
+
+def file_name(title: str) -> str:
+    """A title as the beginning of a file's name."""
+    return re.sub(r"\W+", "-", title).strip("-").lower()[:60] or "card"
 
 
 def _down(value: float) -> str:

@@ -103,6 +103,10 @@ def answered(hub: Hub, message: dict[str, Any], send: Callable[..., None]) -> No
                 reply["content"] = hub.state()
             case "act":
                 reply["content"] = hub.act(content)
+            case "session":
+                reply["content"] = hub.session()
+            case "open":
+                reply["content"] = hub.open(content)
             case "ask":
                 hub.ask(content.strip('"'))
             case "stop":

@@ -96,7 +96,7 @@ def assert_prices(desk: Desk, turns: int, seed: int, gathered: int) -> None:
     for turn in range(turns):
         if turn == gathered:
             desk.gather(node_limit=NODES, time_limit=600)
-        desk._put(begun)
+        desk.put(begun)
         key = wish(desk, random)
         true = fresh(desk, desk.wishes[key]) - best
         early = desk.price(key)  # what is known already must hold, too

@@ -19,6 +19,11 @@ sync_api = pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed: it is no part of the extra 'tests'"
 )
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+COVERED = """() => {
+  const [own, bar] = [document.activeElement, document.querySelector(".brief")]
+    .map((each) => each.getBoundingClientRect());
+  return bar.height > 0 && own.bottom > bar.top + 1 && own.top < bar.bottom;
+}"""
 AXE = os.environ.get("MILPSCORE_AXE", "")
 """axe.min.js of axe-core, where it is there."""
 
@@ -72,6 +77,9 @@ def test_the_studio_by_keyboard(width: int, address: str, tmp_path: Path) -> Non
         def wait(part: str, text: str) -> None:
             sync_api.expect(on(part)).to_contain_text(text, timeout=120_000)
 
+        for part in ("[data-ask=best]", "[data-id=stop]"):
+            box = page.locator(part).bounding_box()
+            assert box["y"] + box["height"] < 300
         field = page.locator("[data-column]").first
         name = field.get_attribute("data-column")
         field.focus()
@@ -82,12 +90,27 @@ def test_the_studio_by_keyboard(width: int, address: str, tmp_path: Path) -> Non
         page.keyboard.press("Enter")
         wait("wishes", f"for {name}")
         assert page.evaluate("document.activeElement.dataset.lock") == name
+        lock = page.locator(f"[data-lock='{name}']")
+        lock.hover()
+        colours = "e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]"
+        assert len(set(lock.evaluate(colours))) == 2
+        with page.expect_download() as saved:
+            on("save").press("Enter")
+        assert saved.value.suggested_filename == "scorecard.json"
         page.keyboard.press("Control+z")
+        on("file").set_input_files(saved.value.path())
+        sync_api.expect(page.locator("[data-id=wishes] li")).to_have_count(1)
+        page.keyboard.press("Control+z")
+        page.evaluate("document.activeElement.blur()")
+        for _ in range(12):  # what has the focus is not below the bar of a phone
+            page.keyboard.press("Tab")
+            assert page.evaluate(COVERED) is False
         sync_api.expect(page.locator("[data-id=wishes] li")).to_have_count(0)
         page.keyboard.press("Control+z")
         sync_api.expect(page.locator(f"[data-column='{name}']")).to_have_value(before)
 
         page.locator("[data-wish=forbid]").first.press("Enter")
+        sync_api.expect(on("all-prices")).to_be_enabled()
         on("all-prices").press("Enter")
         wait("together", "(proved)")
         wait("status", "Done: price of all wishes")

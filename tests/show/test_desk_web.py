@@ -62,7 +62,7 @@ def idle(hub: Hub) -> str:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/state", "/events", "/studio.js", "/studio.css", "/files/card-1.zip"]
+    "path", ["/", "/state", "/session", "/events", "/studio.js", "/studio.css", "/files/card-1.zip"]
 )
 def test_without_the_token_nothing_is_read(path: str, page: Any) -> None:
     for query in ("", "?token=", "?token=another", "?token=%C3%A9"):
@@ -71,7 +71,7 @@ def test_without_the_token_nothing_is_read(path: str, page: Any) -> None:
         assert set(answer.json()) == {"error"}
 
 
-@pytest.mark.parametrize("path", ["/act", "/ask", "/stop"])
+@pytest.mark.parametrize("path", ["/act", "/open", "/ask", "/stop"])
 def test_without_the_token_in_a_header_nothing_is_done(path: str, page: Any, hub: Hub) -> None:
     undo = '{"do": "undo"}'
     assert page.post(path, content=undo).status_code == 403
@@ -352,6 +352,8 @@ def test_a_widget_answers_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
         assert say(id=2, what="act", content=points)["content"]["lines"][0]["points"] == 2
         assert shown.desk.sheet.points[0] == 2
         assert "damaged" in say(id=3, what="act", content="{}")["error"]
+        saved = say(id=6, what="session")["content"]["text"]
+        assert say(id=7, what="open", content=saved)["content"]["lines"][0]["points"] == 2
         assert "does not know" in say(id=4, what="rm")["error"]
         assert "error" in say(id=5, what="file", content='"card-1.zip"')
     finally:

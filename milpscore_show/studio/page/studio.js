@@ -59,6 +59,11 @@ export function mount(root, link) {
       if (!busy && stale) refresh();
     }
   }
+  function able(button, can) {
+    const focused = document.activeElement === button;
+    button.disabled = !can;
+    if (focused && !can) root.querySelector('[data-ask="best"]').focus(); // else it is lost
+  }
   const act = (request) => reach(() => link.act(request));
   const ask = (what) => reach(() => link.ask(what));
   function refresh() {
@@ -159,8 +164,8 @@ export function mount(root, link) {
     at("figures").replaceChildren(...Object.entries(rows).map(([name, value]) =>
       made("div", {}, made("dt", {}, name), made("dd", {}, value))));
     const far = f.objective - (state.free.best ?? NaN);
-    put("brief", `Loss ${fixed(f.loss, 4)}, errors ${f.errors}` +
-      (Number.isNaN(far) ? "" : `, ${fixed(Math.max(far, 0), 4)} above the best known card`));
+    put("brief", `Loss ${fixed(f.loss, 4)}, ${f.errors} errors` +
+      (Number.isNaN(far) ? "" : `, ${fixed(Math.max(far, 0), 4)} above the best`));
     at("broken").replaceChildren(...state.broken.map((text) => made("li", {}, text)));
     for (const [id, head] of [["free", "Without wishes"], ["held", "With your wishes"]]) {
       put(id, `${head}: ${state[id].says}`);
@@ -189,7 +194,7 @@ export function mount(root, link) {
     const says = `${signed(Number(total.toFixed(4)))}${moved ? " (moved)" : ""}`;
     put("cut-said", says);
     cut.setAttribute("aria-valuetext", `a total of ${says}`);
-    root.querySelector('[data-act="own"]').disabled = !moved;
+    able(root.querySelector('[data-act="own"]'), moved);
     at("terms").value = state.max_terms === null ? "" : state.max_terms;
     put("terms-said", `This card has ${state.terms}.` +
       (state.max_terms === null ? " No limit." : " Leave it empty for no limit."));
@@ -197,11 +202,12 @@ export function mount(root, link) {
 
   function showWishes() {
     at("no-wishes").hidden = state.wishes.length > 0;
-    at("all-prices").disabled = !state.wishes.length;
+    able(at("all-prices"), state.wishes.length);
     const box = at("wishes"), focus = document.activeElement;
     const held = box.contains(focus) ? focus.getAttribute("aria-label") : null;
     box.replaceChildren(...state.wishes.map((wish) => made("li", {},
       made("span", {}, wish.says), made("span", { class: "price" }, `Alone: ${wish.price}`),
+      made("span", { class: "note" }, wish.counted),
       made("div", { class: "buttons" },
         made("button", { type: "button", class: "small", "aria-label": `Price of: ${wish.says}`,
           onclick: () => ask(`price ${wish.key}`) }, "Price"),
@@ -214,21 +220,25 @@ export function mount(root, link) {
     }
     at("together").hidden = !state.wishes.length;
     put("together", `All wishes together: ${state.together.price}`);
+    put("counted", state.wishes.length > 1 ? state.together.counted : "");
   }
 
   function showSearch() {
     const { running, waiting, said } = state.search;
     const queue = waiting.length ? ` ${waiting.length} more wait.` : "";
     put("status", running ? `Searching: ${running}.${queue}` : said || "Ready.");
-    at("stop").disabled = !running;
-    if (!running) trace = [];
-    at("progress").hidden = !running;
+    able(at("stop"), running);
+    if (!running) {
+      trace = [];
+      put("progress-said", "");
+    }
+    at("progress").hidden = !trace.length;
     for (const name of ["undo", "redo"]) {
-      root.querySelector(`[data-act="${name}"]`).disabled = !state[name];
+      able(root.querySelector(`[data-act="${name}"]`), state[name]);
     }
     const none = (one) => one.best === null || one.own;
-    root.querySelector('[data-act="take"]').disabled = none(state.held);
-    root.querySelector('[data-act="take-free"]').disabled = none(state.free);
+    able(root.querySelector('[data-act="take"]'), !none(state.held));
+    able(root.querySelector('[data-act="take-free"]'), !none(state.free));
   }
 
   function showTrace(event) {
@@ -244,6 +254,7 @@ export function mount(root, link) {
     at("trace-best").setAttribute("points",
       trace.filter((each) => each[1] !== null).map(([t, v]) => place(t, v)).join(" "));
     at("trace-bound").setAttribute("points", trace.map(([t, , v]) => place(t, v)).join(" "));
+    at("progress").hidden = false;
   }
 
   function show(next) {
@@ -270,6 +281,18 @@ export function mount(root, link) {
     button.addEventListener("click", () => ask(button.dataset.ask));
   }
   at("stop").addEventListener("click", () => reach(() => link.stop()));
+  at("save").addEventListener("click", () => reach(async () => {
+    const { name, text } = await link.session();
+    const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    made("a", { href, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60000);
+  }));
+  at("open").addEventListener("click", () => at("file").click());
+  at("file").addEventListener("change", async (event) => {
+    const [file] = event.target.files;
+    event.target.value = "";
+    if (file) reach(async () => link.open(await file.text()));
+  });
   at("add").addEventListener("click", () => {
     const column = at("more").value;
     opened.add(column);
@@ -318,7 +341,8 @@ export function overHttp(token) {
   async function call(path, content) {
     const head = { "X-Token": token, "Content-Type": "application/json" };
     const given = content === undefined ? { headers: head }
-      : { method: "POST", headers: head, body: JSON.stringify(content) };
+      : { method: "POST", headers: head,
+        body: typeof content === "string" ? content : JSON.stringify(content) };
     let answer;
     try {
       answer = await fetch(path, given);
@@ -332,6 +356,8 @@ export function overHttp(token) {
   return {
     state: () => call("state"),
     act: (request) => call("act", request),
+    session: () => call("session"),
+    open: (text) => call("open", text),
     ask: async (what) => {
       await call("ask", { what });
       if (what === "export") asked.add(what);
@@ -374,11 +400,14 @@ export function overModel(model) {
   const call = (what, content) => new Promise((answer, refuse) => {
     last += 1;
     waiting.set(last, { answer, refuse });
-    model.send({ id: last, what, content: content === undefined ? "" : JSON.stringify(content) });
+    model.send({ id: last, what,
+      content: content === undefined || what === "open" ? content || "" : JSON.stringify(content) });
   });
   return {
     state: () => call("state"),
     act: (request) => call("act", request),
+    session: () => call("session"),
+    open: (text) => call("open", text),
     ask: async (what) => {
       await call("ask", what);
       if (what === "export") asked = true;
