@@ -18,9 +18,6 @@ from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import IN, OUT, Node, Relaxation
 
-_MULTIPLIERS = np.linspace(0.2, 1.1, 19)
-"""Multiples of the largest scale within the ranges, for real coefficients of a free scale."""
-
 
 class Best(NamedTuple):
     """A card and its objective; one tuple, so that an interrupt never leaves half of one."""
@@ -169,7 +166,7 @@ class _Walk:
             fits = np.where(inside * ends > 0, ends / inside, np.inf)
         most = float(fits.min(initial=math.inf))
         most = most if math.isfinite(most) else 1.0
-        near = np.stack([_nearest(a, support, w * most * each) for each in _MULTIPLIERS])
+        near = np.stack([_nearest(a, support, w * most * each) for each in POLICY.scale_multiples])
         values, _, _ = self.evaluate(near, 0.0)
         return np.asarray(near[int(np.argmin(values))])
 
@@ -203,17 +200,14 @@ class _Walk:
         w = a.points[self.support[None, :], at]
         totals = self.X @ w.T
         self.work += POLICY.line_cost * totals.size
-        if a.scaled:
+        if a.b_step is None:
             priced = self._priced(w)
             lines = a.lines(totals, self.y, self.share.astype(np.float64), charges=priced)
-            return lines.losses + priced, lines.intercepts, lines.slopes
+            return lines.losses + priced, lines.intercepts / a.unit, lines.slopes
         y = np.broadcast_to(self.y[:, None], totals.shape)
-        if a.b_step is None:
-            intercepts = self._follow(totals, y, b)[None, :]
-        else:
-            near = np.array([b, b - a.b_step, b + a.b_step])
-            near = near[(near >= a.b_lower) & (near <= a.b_upper)]
-            intercepts = np.repeat(near[:, None], len(w), axis=1)
+        near = np.array([b, b - a.b_step, b + a.b_step])
+        near = near[(near >= a.b_lower) & (near <= a.b_upper)]
+        intercepts = np.repeat(near[:, None], len(w), axis=1)
         values = np.stack(
             [self.share @ a.loss.value(totals + row * a.unit, y) for row in intercepts]
         )
@@ -231,35 +225,6 @@ class _Walk:
         full = np.zeros((len(w), a.p))
         full[:, self.support] = w
         return np.asarray(cost + np.array([a.penalised(row) for row in full]))
-
-    def _follow(self, totals: FloatArray, y: FloatArray, b: float) -> FloatArray:
-        """The best real intercepts, by Newton's method in a bracket."""
-        a = self.arrays
-        low, high = np.full(totals.shape[1], a.b_lower), np.full(totals.shape[1], a.b_upper)
-        best = np.full(totals.shape[1], b)
-        if a.b_lower == a.b_upper:
-            return best
-        for _ in range(60):
-            z = totals + best * a.unit
-            slope = (self.share @ a.loss.gradient(z, y)) * a.unit
-            bend = (self.share @ a.loss.hessian(z, y)) * a.unit**2
-            low, high = np.where(slope > 0, low, best), np.where(slope > 0, best, high)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                moved = best - slope / bend
-            inside = (moved > low) & (moved < high)
-            new = np.where(inside, moved, 0.5 * (low + high))
-            if np.all(np.abs(new - best) <= 1e-13 * (1.0 + np.abs(best))):
-                break
-            best = new
-        return best
-
-
-def best_intercept(arrays: Arrays, w: IntArray, b: float) -> float:
-    """The best real intercept of a card, from ``b`` on."""
-    support = np.flatnonzero(w)
-    at = _nearest(arrays, support, w.astype(np.float64))
-    _, intercepts, _ = _Walk(arrays, support).evaluate(at[None, :], b)
-    return float(intercepts[0])
 
 
 def _nearest(arrays: Arrays, support: IntArray, w: FloatArray) -> IntArray:

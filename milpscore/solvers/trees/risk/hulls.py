@@ -19,20 +19,6 @@ from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.shared.answer import choices_of
 from milpscore.solvers.trees.shared.cell_counts import number_of
 
-_EPS = float(np.finfo(np.float64).eps)
-
-_NEAR = 1e-6
-"""Relative slack of a slope: more than the rounding of a card's puts it from the best one."""
-
-_BESIDE = 2.0**-29
-"""How far from an end the next intercept lies, where a total must lie below the threshold."""
-
-_MOST_KEY = 2**62
-"""Keys of rows are whole numbers below it; beyond, they are numbered anew."""
-
-_SMALL = 2**17
-"""Entries of X up to which its zeros are multiplied as well: loading SciPy would take longer."""
-
 
 class Arrays:
     """What the search reads of a statement.
@@ -97,7 +83,7 @@ class Arrays:
                 w[j] = 0.0
         self.charges = np.ascontiguousarray(self.table.T) + self.l0
         self._transposed: Any = self.X.T
-        if self.X.size > _SMALL:
+        if self.X.size > POLICY.dense_entries:
             from scipy.sparse import csr_array
 
             self._transposed = csr_array(self.X.T)
@@ -132,13 +118,14 @@ class Arrays:
         ends = (self.offset, 0.0) if limited else (self.offset, self.offset)
         self.offsets = min(ends), max(ends)
         # a sum of n products, each a few roundings; doubled for the second order
-        self.gamma = 2.0 * (self.n + self.p + 64) * _EPS
+        eps = float(np.finfo(np.float64).eps)
+        self.gamma = 2.0 * (self.n + self.p + 64) * eps
         # sums over cells, which are at most n, and scores of real weights on them
-        self.cell_gamma = 4.0 * (self.n + POLICY.most_cells) * _EPS
+        self.cell_gamma = 4.0 * (self.n + POLICY.most_cells) * eps
         far = self.reach + max(abs(self.b_lower), abs(self.b_upper)) * self.unit
         self.cell_reach = abs(self.offset) + 2.0 * self.slopes[1] * far
         charged = float(np.abs(self.table).max(axis=1, initial=0.0).sum()) + self.l0 * self.p
-        self.table_slack = 64.0 * _EPS * (self.p + 4) * charged
+        self.table_slack = 64.0 * eps * (self.p + 4) * charged
 
     def merge(self, columns: IntArray, by_class: bool = True) -> tuple[IntArray, IntArray]:
         """Rows alike in these columns (and y): (their number for each row, a row of each)."""
@@ -147,7 +134,7 @@ class Arrays:
         if by_class:
             keys, radix = self._y_codes.copy(), self._y_levels
         for j in columns:
-            if radix * self.levels[j] > _MOST_KEY:
+            if radix * self.levels[j] > 2**62:  # keys reach beyond whole numbers: number them anew
                 radix = number_keys(keys, self._table_of_keys, labels, first)
                 keys[:] = labels
             keys += radix * self.codes[:, j]
@@ -175,7 +162,7 @@ class Arrays:
     ) -> Lines:
         """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
         rule, rows = self.statement.intercept, LossRows(self.loss, share[:, None], y[:, None])
-        ends = float(rule.lower), float(rule.upper)
+        ends = float(rule.lower) * self.unit, float(rule.upper) * self.unit
         return best_lines(rows, totals, slopes or self.slopes, ends, charges)
 
     def intercepts(self, s: float, low: float, high: float) -> tuple[float, float]:
@@ -204,20 +191,19 @@ class Arrays:
         along, pull, ends = math.fsum(u * t), abs(math.fsum(u)), [s_lo, s_hi]
         far = s_hi * float(np.abs(t).max())
         sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
-        # beside the card the loss may rise again, by more than rounding and `_BESIDE` hide
-        for side, end in (
-            (-1.0, max(s * (1.0 - _NEAR), s_lo)),
-            (1.0, min(s * (1.0 + _NEAR), s_hi)),
-        ):
+        # beside the card the loss may rise again, by more than rounding and `beside` hide
+        near, beside = POLICY.near_slope, POLICY.beside_threshold
+        ways = (-1.0, max(s * (1.0 - near), s_lo)), (1.0, min(s * (1.0 + near), s_hi))
+        for side, end in ways:
             z = end * t
             there = self.share * self.loss.gradient(z, self.y)
             across = abs(math.fsum(there))
-            hidden = 1e-9 * np.abs(there * t).sum() + _BESIDE * across
+            hidden = 1e-9 * np.abs(there * t).sum() + beside * across
             hidden += self.gamma * self.share @ (np.abs(t) * (1.0 + np.abs(z)))
             if side * math.fsum(there * t) > hidden:
                 ends[side > 0.0], pull = end, max(pull, across)
         room = max(ends[1] - s, 0.0) if along < 0 else max(s - ends[0], 0.0)
-        lost = abs(along) * room + _BESIDE * ends[1] * pull
+        lost = abs(along) * room + beside * ends[1] * pull
         return float(self.objective_of(card) - lost - self.gamma * sizes)
 
     def leaf_bound(self, w: IntArray, s_lo: float, s_hi: float) -> float:
@@ -274,21 +260,24 @@ class Arrays:
         out = np.flatnonzero((status < 0) | nothing).tolist()
         return all(each.allows_support((), out) for each in statement.constraints)
 
+    @property
+    def _parts(self) -> list[Any]:
+        """The constraints' parts; a rule of somebody's own has none."""
+        return [part for each in self.statement.constraints for part in getattr(each, "parts", ())]
+
     @cached_property
     def at_most(self) -> list[tuple[list[IntArray], int]]:
         """Groups of columns, and how many of them constraints let have points at most."""
-        parts = [part for each in self.statement.constraints for part in getattr(each, "parts", ())]
         return [
             ([np.array(group, dtype=np.int64) for group in part.groups], part.upper)
-            for part in parts
+            for part in self._parts
             if isinstance(part, Used) and part.upper is not None and {*part.factors} == {1}
         ]
 
     @cached_property
     def sums(self) -> list[Totals]:
         """The rules on sums of points, such as how far apart a feature's bins may lie."""
-        parts = [part for each in self.statement.constraints for part in getattr(each, "parts", ())]
-        return [part for part in parts if isinstance(part, Totals)]
+        return [part for part in self._parts if isinstance(part, Totals)]
 
     def without_room(self, lo: IntArray, hi: IntArray) -> list[IntArray] | None:
         """Return groups that choices lo..hi leave without points; None if too many have some."""
@@ -300,20 +289,6 @@ class Arrays:
             if sum(used) == most:
                 found += [group for group, own in zip(groups, used, strict=True) if not own]
         return found
-
-
-SWEEPS = 60
-FACE = 8
-"""So many sweeps, then a step of all coefficients at once."""
-
-TRIALS = 40
-"""Relative tolerance of the multiplier that keeps to the limit on terms."""
-
-WORK = 5e8
-"""Multiplications after which a model's minimum is left where it is: no clock is heard inside."""
-
-CLOSE = 1e-9
-"""Sweeps end once no coordinate's derivative has moved by more."""
 
 
 class PointChoices(NamedTuple):
@@ -456,8 +431,8 @@ def descend(gram: Any, grad: Any, w: Any, hulls: Any, work: float) -> float:
     flattest = 1e-300
     for j in range(m):
         flattest = max(flattest, 1e-13 * gram[j, j])
-    for sweep in range(SWEEPS):
-        if sweep % FACE == FACE - 1:
+    for sweep in range(60):
+        if sweep % 8 == 7:
             f = minimise_face(gram, grad, w, hulls, 100.0 * flattest)
             work -= f * f * (f / 6.0 + m)
         worst = 0.0
@@ -483,7 +458,7 @@ def descend(gram: Any, grad: Any, w: Any, hulls: Any, work: float) -> float:
                 w[j] = new
                 worst = max(worst, abs(step) * h)
         work -= m * m
-        if worst <= CLOSE or work < 0.0:
+        if worst <= 1e-9 or work < 0.0:
             break
     return work
 
@@ -511,17 +486,18 @@ def solve_model(
 ) -> float:
     """Minimise grad'd + d'gram d/2 + hulls over w + d in a budget of terms; return its price."""
     # it is found by regula falsi from ``mu`` on; ``w``, ``grad`` and ``hulls`` follow it
-    undecided = 0
+    # beyond these multiplications the minimum is left where it is: no clock is heard inside
+    undecided, work = 0, 5e8
     for j in range(len(w)):
         undecided += not choices.inside[j]
     if undecided <= budget:
         lay_hulls(choices, l0, hulls)
-        descend(gram, grad, w, hulls, WORK)
+        descend(gram, grad, w, hulls, work)
         return 0.0
     # the multiplier lies in (low, high), where more and less than the budget is used
     low, used_low, high, used_high = 0.0, np.inf, np.inf, 0.0
-    price, work = mu, WORK
-    for _ in range(TRIALS):
+    price = mu
+    for _ in range(40):
         mu = price
         lay_hulls(choices, l0 + mu, hulls)
         work = descend(gram, grad, w, hulls, work)

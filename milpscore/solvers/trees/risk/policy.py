@@ -43,6 +43,8 @@ class RiskPolicy:
     favour: float = 4.0
     # multiples of weights whose largest is as large as points may be: these are rounded
     multiples: tuple[float, ...] = tuple(np.linspace(0.2, 1.0, 17).tolist())
+    # multiples of the largest scale within the ranges at which real coefficients are rounded
+    scale_multiples: tuple[float, ...] = tuple(np.linspace(0.2, 1.1, 19).tolist())
     limited_favour: float = 50.0  # the same factor if limits on errors are known to supports alone
     # share of the best card's objective up to which a bound of the boxes says little
     little_bound: float = 0.85
@@ -64,6 +66,12 @@ class RiskPolicy:
     kink_width: float = 0.01
     # least second derivative in a step, as a share of a row's weight: lines have none
     least_bend: float = 0.02
+    # entries of X up to which its zeros are multiplied as well: SciPy would take longer to load
+    dense_entries: int = 1 << 17
+    far_score: float = 300.0  # scores are held to it in a line where the loss overflows beyond
+    near_slope: float = 1e-6  # relative distance to a slope that a card's rounding does not reach
+    # distance to the next intercept, where a total must lie below the threshold
+    beside_threshold: float = 2.0**-29
     rounds: int = 12  # rounds of adding undecided columns to a relaxation
     newton_steps: int = 12  # Newton steps per round
     # share of the room below the cutoff: steps that gain less end a descent
@@ -87,6 +95,9 @@ class RiskPolicy:
     most_classes: int = 2000
     # rows counted by two columns and a cell: if a prefix has more, supports are given up
     most_pairs: int = 1 << 26
+    # columns of a support; more make too many cells for the loss of real weights on them
+    most_terms: int = 12
+    priced_sample: int = 60  # supports that prices of limits are tried on
     most_found: int = 50_000  # supports that are kept for the boxes
     support_bytes: int = 128  # bytes that a kept support takes beside its columns
     # mean number of units of weight per row up to which rows are counted by bits

@@ -25,9 +25,6 @@ from milpscore.solvers.trees.risk.policy import POLICY
 IN, OPEN, OUT = 1, 0, -1
 """What a node's ``status`` says of a feature; one in may still have 0 points."""
 
-FAR = 300.0
-"""Scores are held to [-FAR, FAR] in a line where the loss overflows at one of them."""
-
 
 @dataclass(slots=True, eq=False)
 class Node:
@@ -158,9 +155,8 @@ class Relaxation:
 
     def __init__(self, arrays: Arrays, clock: Clock | None = None) -> None:
         self.arrays = arrays
-        self.clock = (
-            Clock() if clock is None else clock
-        )  # a node left unsolved has a bound all the same, a lower one
+        # a node left unsolved has a bound all the same, a lower one
+        self.clock = Clock() if clock is None else clock
         self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
         self.limits = ErrorLimits(arrays)
         self.excess = np.zeros(len(self.limits))  # of the node solved last
@@ -459,7 +455,7 @@ class _ActiveRows:
         values = self.loss.value(z, self.y)
         if not np.isfinite(values).all():
             # any score gives a line below a row's loss, so one where it is finite is as good
-            z = np.clip(z, -FAR, FAR)
+            z = np.clip(z, -POLICY.far_score, POLICY.far_score)
             values = self.loss.value(z, self.y)
         u = self.loss.gradient(z, self.y)
         return self.share * values, self.share * u, z, a.column_sums(a.share * u[self.labels])

@@ -33,9 +33,6 @@ from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
 from milpscore.solvers.trees.shared.cell_counts import KINDS, LOGISTIC, POISSON, SQUARED_HINGE
 
-_ON = 1e-7
-"""A score this close to 0 lies on either side."""
-
 
 class Cells(NamedTuple):
     """The rows of a support by its columns: m distinct ones, X (m, q), with their weights (m,)."""
@@ -371,13 +368,13 @@ def scores(cells: Any, u: Any, z: Any) -> None:
 
 
 @inner
-def choose(cells: Any, sides: Any, z: Any) -> int:
+def choose(cells: Any, sides: Any, z: Any, on: float) -> int:
     """Return the cell that matters most to a limit that scores z break; -1 if they keep to all."""
     for limit in range(len(cells.allowed)):
         spent, best, at = 0.0, 0.0, -1
         for c in range(len(z)):
             low, high = cells.cost[0, limit, c], cells.cost[1, limit, c]
-            if sides[c] == 0 and abs(z[c]) <= _ON:
+            if sides[c] == 0 and abs(z[c]) <= on:
                 spent += min(low, high)
                 continue
             above = sides[c] > 0 or (sides[c] == 0 and z[c] > 0.0)
@@ -405,7 +402,7 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
     # depth first from ``u`` (k,), which gets the point of the least loss; what reaches ``cutoff``
     # is not searched; beyond ``most`` choices the bound is that of what is left
     m, q = cells.X.shape
-    k = q + 2
+    k, on = q + 2, 1e-7  # a score this close to 0 lies on either side
     sides, known, z = np.zeros(m, np.int8), np.zeros(m, np.int8), np.empty(m)
     held, here, bound = np.zeros(m + 2 * q), u.copy(), -math.inf
     scratch = np.empty(k), np.empty(k), np.empty(k), np.empty((k, k))
@@ -420,7 +417,7 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
         if alive:
             fits = solved > 0
             for c in range(m):
-                fits = fits and (sides[c] == known[c] or sides[c] * z[c] >= -_ON)
+                fits = fits and (sides[c] == known[c] or sides[c] * z[c] >= -on)
             if not fits:
                 bound = max(bound, bound_sides(kind, cells, box, sides, held, here, least, scratch))
                 scores(cells, here, z)
@@ -431,7 +428,7 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
             alive = bound < least
         # 2) Part on the cell that matters most to a broken limit; without one the node is a leaf.
         if alive:
-            c = choose(cells, sides, z)
+            c = choose(cells, sides, z, on)
             if c < 0:
                 least = bound
                 put(here, u)

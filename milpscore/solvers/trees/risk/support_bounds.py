@@ -29,13 +29,6 @@ from milpscore.solvers.trees.shared import cell_counts as counts
 from milpscore.solvers.trees.shared.cell_counts import CellLayout, Losses
 from milpscore.solvers.trees.shared.support_enumeration import ColumnChoices, asked_for
 
-MOST_TERMS = 12
-"""A support of more columns has too many cells for the loss of real weights on them."""
-
-
-_SAMPLE, _SHARES = 60, np.linspace(0.02, 0.98, 33)
-"""Supports that prices of limits are tried on, and the shares of their cells that change sides."""
-
 
 class Enumeration(ColumnChoices):
     """The supports of at most ``size`` columns, in slices of work, as far as they may matter.
@@ -85,7 +78,7 @@ class Enumeration(ColumnChoices):
             for c, each in enumerate(self.classes)
             if (root.status[each] == IN).any() or not self._allowed(np.delete(every, c).tolist())
         )
-        self.applies = len(self.needed) <= self.size and 0 < self.size <= MOST_TERMS
+        self.applies = len(self.needed) <= self.size and 0 < self.size <= POLICY.most_terms
         self.applies &= len(self.classes) <= POLICY.most_classes
         self.limits = limits if limits and self.applies else None
         if self.limits is not None and known is not None and kind == counts.LOGISTIC:
@@ -189,13 +182,15 @@ class Enumeration(ColumnChoices):
         rates = np.where(np.isfinite(rates), rates, 0.0) * (1.0 - POLICY.unit_slack)
         own = [c for c, each in enumerate(self.classes) if known.coefficients[each].any()]
         rng, count = np.random.default_rng(0), len(self.classes)
-        drawn = [rng.choice(count, self.size, replace=False) for _ in range(_SAMPLE)]
+        drawn = [rng.choice(count, self.size, replace=False) for _ in range(POLICY.priced_sample)]
         each = np.array([self._weigh(some) for some in (own, *drawn)])
         p, n = np.where((each > 0.0).all(axis=1, keepdims=True), each, 0.0).transpose(1, 0, 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = (p + n) * np.log(p + n) - p * np.log(p) - n * np.log(n)
         lost, zero = np.where(p > 0.0, lost, 0.0), (p + n) * math.log(2)
         above, below = np.where(p >= n, lost, zero), np.where(p <= n, lost, zero)
+        # of the cells that change sides at a price
+        shares = np.linspace(0.02, 0.98, 33)
         most, prices = self.arrays.objective_of(known), np.zeros(len(limits))
         for k in [*range(len(limits))] * 2:
             prices[k] = 0.0
@@ -205,7 +200,7 @@ class Enumeration(ColumnChoices):
             with np.errstate(divide="ignore", invalid="ignore"):
                 kinks = (down - up) / (steep_up - steep_down)
             kinks = kinks[np.isfinite(kinks) & (kinks > 0.0)]
-            tried = np.r_[0.0, np.quantile(kinks, _SHARES) if len(kinks) else kinks]
+            tried = np.r_[0.0, np.quantile(kinks, shares) if len(kinks) else kinks]
             granted = tried * limits.allowed[k] + prices @ limits.allowed
             bounds = [
                 np.minimum(up + price * steep_up, down + price * steep_down).sum(axis=1) - free
@@ -218,12 +213,9 @@ class Enumeration(ColumnChoices):
             pays = prices @ rates * (self.losses.weight_positive, self.losses.weight_negative)
             self.losses = self.losses._replace(paid_positive=pays[0], paid_negative=pays[1])
 
-    def _weigh(self, support: Any) -> FloatArray:
+    def _weigh(self, support: Iterable[int]) -> FloatArray:
         """Weights of the positive and of the negative rows in the cells of a support's classes."""
-        key = np.zeros(self.arrays.n, np.int64)
-        for c in support:
-            key = 2 * key + self.columns[c]
-        sides = self.positive, self.negative
+        key, sides = self.cells(support), (self.positive, self.negative)
         return np.array([np.bincount(key, w, 1 << min(self.size, 12)) for w in sides])
 
     def _allowed(self, inside: Iterable[int]) -> bool:
@@ -336,10 +328,8 @@ class Enumeration(ColumnChoices):
 
     def _unparted(self, base: tuple[int, ...], columns: IntArray) -> NDArray[np.bool_]:
         """Pairs of rows that a base leaves alike, by the columns that part them: a few."""
-        cell = np.zeros(self.arrays.n, np.int64)
-        for c in base:
-            cell = 2 * cell + self.columns[c]
         self.work += 20.0 * self.arrays.n
+        cell = self.cells(base)
         sides = self.positive > 0.0, self.negative > 0.0
         sizes = [np.bincount(cell[side], minlength=1 << len(base)) for side in sides]
         impure = np.flatnonzero(np.minimum(*sizes) > 0)

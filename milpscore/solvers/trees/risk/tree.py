@@ -17,14 +17,20 @@ from milpscore.core.jit import heeding_interrupts
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Listener
-from milpscore.solvers.trees.risk.heuristics import Best, Cards, best_intercept
+from milpscore.solvers.trees.risk.heuristics import Best, Cards
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.limit_prices import card_bounds
 from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node, Relaxation
 from milpscore.solvers.trees.risk.side_bounds import Sides
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
-from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
+from milpscore.solvers.trees.shared.answer import (
+    Answer,
+    Limits,
+    SearchClock,
+    check_cutoff,
+    check_start,
+)
 from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
 from milpscore.solvers.trees.shared.crew import Crew, crew
 from milpscore.solvers.trees.shared.policy import POLICY as SHARED
@@ -47,9 +53,8 @@ def search(
     """
     if jobs < 1:
         raise OptionError(f"jobs must be >= 1, got {jobs!r}")
+    check_start(statement, start)
     arrays = Arrays(statement)
-    if start is not None and (broken := statement.violations(start)):
-        raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
     tree = RiskTree(arrays, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take(start)
@@ -310,17 +315,12 @@ class RiskTree(BestFirst):
 
     def consider(self, node: Node) -> bool:
         """Bound a new node; whether it stays open."""
-        if not self.arrays.may_be_allowed(node.status):
-            node.bound = math.inf
-            return False
-        groups = self.arrays.without_room(node.lo, node.hi) if self.arrays.at_most else []
-        if groups is None:
-            node.bound = math.inf
-            return False
-        for group in groups:
+        a = self.arrays
+        groups = a.without_room(node.lo, node.hi) if a.at_most else []
+        for group in groups or ():
             node.status[group] = OUT
-            node.lo[group] = node.hi[group] = self.arrays.zero[group]
-        if not node.narrow(self.arrays):
+            node.lo[group] = node.hi[group] = a.zero[group]
+        if groups is None or not a.may_be_allowed(node.status) or not node.narrow(a):
             node.bound = math.inf
             return False
         self.solved += self.sides.applies_to(node)
@@ -338,8 +338,8 @@ class RiskTree(BestFirst):
         if int(np.count_nonzero(w)) > a.terms:
             node.bound = math.inf
             return
+        lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.y, a.share)
         if a.scaled:
-            lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.y, a.share)
             b = _at_end(float(lines.intercepts[0]), float(rule.lower), float(rule.upper))
             card = self.cards.card(w, b, float(lines.slopes[0]))
             bound = a.leaf_bound(w, node.s_lo, node.s_hi)
@@ -351,7 +351,7 @@ class RiskTree(BestFirst):
             self.take(node, card, bound)
             return
         real = a.b_step is None and node.b_lo < node.b_hi
-        b = best_intercept(a, w, node.b) if real else node.b_lo
+        b = float(lines.intercepts[0]) / a.unit if real else node.b_lo
         bound = a.objective(w, b) - (a.intercept_slack(w, b) if real else 0.0)
         if real and bound < self.cutoff and not self.limited:
             # where exponentials are huge, Newton's steps are too short for them

@@ -95,6 +95,12 @@ class Answer:
         return relative_gap(self.objective, self.bound)
 
 
+def check_start(statement: Statement, start: Card | None) -> None:
+    """Refuse a card that is not allowed."""
+    if start is not None and (broken := statement.violations(start)):
+        raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
+
+
 def check_cutoff(cutoff: float, most_cards: int) -> None:
     """Refuse what no search for all cards can keep to."""
     if not math.isfinite(cutoff):

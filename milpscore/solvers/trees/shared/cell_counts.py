@@ -37,9 +37,6 @@ KINDS = {
 }
 """The smooth ones among them."""
 
-LANES = 8
-"""Words counted at once, 512 bits."""
-
 
 def _popcount(typing: Any, word: Any) -> Any:
     """Count the bits set in a word of 64; LLVM knows how to count many words at once."""
@@ -169,10 +166,10 @@ def pack(columns: Any, order: Any, out: Any) -> None:
 def shared(a: Any, bits: Any, k: int, first: int, end: int) -> Any:
     """Count the bits that ``a`` and row k of ``bits`` share in the words first..end-1."""
     # a view of the row would be counted as a reference each time
-    total = np.uint64(0)
-    whole = end - (end - first) % LANES
-    for w in range(first, whole, LANES):
-        for lane in range(LANES):
+    total, lanes = np.uint64(0), 8  # words counted at once, 512 bits
+    whole = end - (end - first) % lanes
+    for w in range(first, whole, lanes):
+        for lane in range(lanes):
             total += popcount(a[w + lane] & bits[k, w + lane])
     for w in range(whole, end):
         total += popcount(a[w] & bits[k, w])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from milpscore.constraints.parts import Used
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
 from milpscore.solvers.trees.shared.cell_counts import (
-    LANES,
     ZERO_ONE,
     CellLayout,
     KnownPairs,
@@ -42,7 +41,7 @@ class ColumnChoices(ABC):
     """
 
     ns_word, ns_cell = 1.5, 15.0  # nanoseconds of a triple a word and a segment
-    lanes = LANES  # words of one column that are counted at once
+    lanes = 8  # words of one column that are counted at once
 
     columns: NDArray[np.uint8]
     rows: IntArray
@@ -106,6 +105,13 @@ class ColumnChoices(ABC):
             yield from self.visit(head, columns[i + 1 :], more - 1, self.share, after)
             self.share = after
 
+    def cells(self, base: Iterable[int]) -> IntArray:
+        """Return the number of each row's cell by the columns of a base."""
+        key = self.group
+        for c in base:
+            key = 2 * key + self.columns[c]
+        return key
+
     def parting(
         self, base: tuple[int, ...], columns: IntArray
     ) -> tuple[CellLayout, float, FloatArray]:
@@ -119,10 +125,7 @@ class ColumnChoices(ABC):
     def _lay_out(self, base: tuple[int, ...], columns: IntArray) -> CellLayout:
         """These columns' rows by the cells of a base."""
         rows, n = self.rows, len(self.rows)
-        key = self.group
-        for c in base:
-            key = 2 * key + self.columns[c]
-        cell = key[rows] * 2 + ~self.is_positive
+        cell = self.cells(base)[rows] * 2 + ~self.is_positive
         most = (int(self.group.max(initial=0)) + 1) << len(base)
         sizes = np.bincount(cell, minlength=2 * most).reshape(-1, 2)
         impure = np.flatnonzero(sizes.min(axis=1) > 0)

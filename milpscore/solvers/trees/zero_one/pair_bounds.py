@@ -35,16 +35,6 @@ from milpscore.solvers.trees.zero_one.support_bounds import Bounded
 
 OUT, OPEN, IN = 0, 1, 2
 
-
-_OPTIONS: dict[str, Any] = {
-    "solver": "simplex",
-    "simplex_strategy": 1,
-    "presolve": "off",
-    "simplex_scale_strategy": 0,
-    "threads": 1,
-    "simplex_iteration_limit": POLICY.simplex_iterations,
-}
-
 States = NDArray[np.int8]
 """(m, 2): of each column's literals, weight above and below 0, whether it is out, open or in."""
 
@@ -260,7 +250,11 @@ class Pairs:
             (np.zeros(n + 2 * m), np.concatenate([np.full(n, np.inf), np.ones(2 * m)])),
             (np.full(m + 1, -np.inf), np.concatenate([[float(spare)], np.ones(m)])),
         )
-        for name, value in _OPTIONS.items():
+        settings: dict[str, Any] = {
+            "solver": "simplex", "simplex_strategy": 1, "presolve": "off", "threads": 1,
+            "simplex_scale_strategy": 0, "simplex_iteration_limit": POLICY.simplex_iterations,
+        }  # fmt: skip
+        for name, value in settings.items():
             set_option(self.highs, name, value)
         self.solution = np.zeros(n), np.full((m, 2), 1.0 / (m + 1))
 

@@ -86,6 +86,10 @@ class ZeroOnePolicy:
     visit_rate: float = 0.33  # pattern visits per nanosecond
     # columns that rules ask for some of, at most, for every choice of them to be counted
     most_asked: int = 12
+    # weights on no grid are rounded down to this part of their sum: bounds stay below
+    weight_units: int = 1 << 44
+    most_total: int = 1 << 60  # no total may reach it
+    surely: float = 1e-9  # units of weight, or of a limit's cost, that rounding may add
     limit_slack: float = 1e-9  # relative error of sums of penalties beside a limit
     most_curves: int = 1 << 23  # entries of all curves, at most
     curve_per_cell: int = 1000  # entries of a curve per cell, at most

@@ -17,14 +17,6 @@ from milpscore.penalties.points import point_prices
 from milpscore.solvers.trees.shared.answer import choices_of, scale_of
 from milpscore.solvers.trees.zero_one.policy import POLICY
 
-_EXACT = 1 << 53
-_UNITS = 1 << 44
-"""Weights on no grid are rounded down to the 2^-44th part of their sum: bounds stay below."""
-
-_SURELY = 1e-9
-_MOST = 1 << 60
-"""Beyond all totals."""
-
 
 class Patterns:
     """A statement under the 0-1 loss by its distinct rows x, totals in steps of the grid.
@@ -88,7 +80,7 @@ class Patterns:
         self.points = [values[values != 0] for values in self.choices]
         without_0 = [j for j, values in enumerate(self.choices) if 0 not in values]
         self.forced = np.array(without_0, dtype=np.int64)
-        smallest = [float(np.abs(values).min(initial=_MOST)) for values in self.points]
+        smallest = [float(np.abs(values).min(initial=POLICY.most_total)) for values in self.points]
         self.penalty = self.l0 + self.price * np.array(smallest, dtype=float)
         self.every_cut = self.thrifty and self._has_every_cut()
         self.candidates = self._find_candidates()
@@ -160,7 +152,7 @@ class Patterns:
             int(np.abs(column).max()) * int(np.abs(values).max())
             for column, values in zip(self.rows.T, self.choices, strict=True)
         )
-        if max(largest, *map(abs, self.window)) >= _MOST:
+        if max(largest, *map(abs, self.window)) >= POLICY.most_total:
             raise OptionError("totals reach 2^60: give the columns a larger unit, or bin them")
 
     def _merge_rows(self, prices: Sequence[float]) -> None:
@@ -170,7 +162,7 @@ class Patterns:
             weight, self.granted = weight + price * cost, self.granted + price * allowed / total
         counts, self.unit = _whole_units(weight, total)
         # priced rows may have a unit above any gap
-        self.level = _SURELY * (_whole_units(self.weight, total)[1] if prices else self.unit)
+        self.level = POLICY.surely * (_whole_units(self.weight, total)[1] if prices else self.unit)
         # merged rows are sorted: those alike in all but their class are neighbours
         X = self.statement.design.merged.X if self.bits else self.rows
         first = np.append(True, (X[1:] != X[:-1]).any(axis=1))
@@ -290,6 +282,7 @@ def _whole_units(weight: FloatArray, total: float) -> tuple[IntArray, float]:
     step = common_step(weight)
     if step is not None:
         counts = np.rint(weight * (step.denominator / step.numerator)).astype(np.int64)
-        if largest / float(step) < _EXACT:
+        if largest / float(step) < 1 << 53:  # as floats are exact
             return counts, float(step / Fraction(total))
-    return np.floor(weight / largest * _UNITS).astype(np.int64), largest / total / _UNITS
+    units = POLICY.weight_units
+    return np.floor(weight / largest * units).astype(np.int64), largest / total / units

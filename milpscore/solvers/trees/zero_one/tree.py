@@ -12,13 +12,18 @@ import numpy as np
 
 from milpscore.core.card import Card, TotalCuts
 from milpscore.core.design import FloatArray, IntArray, common_step
-from milpscore.core.errors import OptionError
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.search.starts import fast_cards
 from milpscore.solvers.engine import Listener
-from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
+from milpscore.solvers.trees.shared.answer import (
+    Answer,
+    Limits,
+    SearchClock,
+    check_cutoff,
+    check_start,
+)
 from milpscore.solvers.trees.shared.best_first import BestFirst
 from milpscore.solvers.trees.shared.crew import Crew, crew
 from milpscore.solvers.trees.shared.policy import POLICY as SHARED
@@ -34,9 +39,6 @@ if TYPE_CHECKING:
 Item = tuple[float, tuple[int, ...], tuple[int, ...]]
 Piece = tuple[Item, Place]
 """A support with its bound and signs, and what of its weights is left: no place is all of them."""
-
-
-_NO_LIMIT = 1 << 62
 
 
 def search(
@@ -56,8 +58,7 @@ def search(
     objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
     Ctrl-C does. ``jobs`` processes, or the workers of a Dask ``client``, bound and walk supports.
     """
-    if start is not None and (broken := statement.violations(start)):
-        raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
+    check_start(statement, start)
     patterns = Patterns(statement)
     tree = ZeroOneSearch(patterns, limits or Limits(), listeners)
     if start is not None:
@@ -271,13 +272,12 @@ class ZeroOneSearch(BestFirst):
             self.cards.offer(w)
         if not any(np.array_equal(first, w) for w in starts):
             starts.append(first)
+        CoordinateDescent(self.patterns, self.cards.offer, self._enough, random_state).run(starts)
 
-        def enough() -> bool:
-            """Tell what there is by now; whether there is no time, or nothing left to improve."""
-            self.report()
-            return self.clock.remaining <= 0 or not self.unfinished
-
-        CoordinateDescent(self.patterns, self.cards.offer, enough, random_state).run(starts)
+    def _enough(self) -> bool:
+        """Report; whether there is no time, or nothing left to improve."""
+        self.report()
+        return self.clock.remaining <= 0 or not self.unfinished
 
     def _price_limits(self, random_state: int) -> None:
         """Price what limits on errors allow, where that bounds more than the errors alone."""
@@ -393,8 +393,8 @@ class ZeroOneSearch(BestFirst):
         supports = self.lane.supports
         if isinstance(supports, Supports) or supports.nodes not in POLICY.descent_programs:
             return
-        enough = lambda: self.clock.remaining <= 0 or not self.unfinished  # noqa: E731
-        CoordinateDescent(self.patterns, self.cards.offer, enough, 0).descend(supports.rounded())
+        descent = CoordinateDescent(self.patterns, self.cards.offer, self._enough, 0)
+        descent.descend(supports.rounded())
 
     def _take_signed(self) -> None:
         """Search supports with signs from now on."""
@@ -421,8 +421,7 @@ class ZeroOneSearch(BestFirst):
 
     def _walk_on(self, walk: Walk) -> None:
         """A slice of the walk through the active support."""
-        limit = self.limits.node_limit
-        most = _NO_LIMIT if limit is None else limit - self.nodes + walk.nodes
+        most = self.limits.nodes - self.nodes + walk.nodes
         status = walk.run(self._limit, POLICY.clock_interval, most)
         if status == FOUND:
             self.cards.offer(walk.w)
@@ -569,7 +568,7 @@ def walk_part(
             ended = FOUND
             while ended == FOUND:
                 budget = max(0, POLICY.part_entries - work - walk.spent)
-                ended = walk.run(limit, budget, int(min(most - nodes, _NO_LIMIT)))
+                ended = walk.run(limit, budget, most - nodes)
                 if ended == FOUND:
                     cards.offer(walk.w)
                     limit = _given_up(cards.best, limits)

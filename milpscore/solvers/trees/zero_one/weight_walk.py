@@ -23,12 +23,6 @@ from milpscore.solvers.trees.zero_one.rows import Patterns
 
 FINISHED, FOUND, PAUSED = 0, 1, 2
 
-
-_FAR = 1 << 61
-"""Beyond all totals and errors."""
-
-_SURELY = 1e-9
-
 LEVEL = np.dtype(
     [
         ("begin", np.int64),  # its groups, begin..end-1 of all levels' groups
@@ -215,7 +209,7 @@ class Walk:
         signed = [np.bincount(label.ravel(), some, len(values)) for some in each]
         least = [float(-np.minimum(some, 0).sum()) for some in each]
         # sums of costs may round in another order
-        most = [allowed + _SURELY * float(cost.sum()) for cost, allowed in truth.limits]
+        most = [allowed + POLICY.surely * float(cost.sum()) for cost, allowed in truth.limits]
         return Cuts(values, np.array(signed), np.array(least), np.array([0.0, *most]))
 
     def _may_beat(self, cutoff: float) -> bool:
@@ -224,7 +218,7 @@ class Walk:
         assert self.cuts is not None
         w = self.weights[np.arange(len(self.columns)), self.levels["next"][:-1] - 1]
         charge = self.truth.l0 * len(w) + float(self.truth.price[self.columns] @ np.abs(w))
-        self.cuts.most[0] = (cutoff - charge) / self.truth.unit + _SURELY
+        self.cuts.most[0] = (cutoff - charge) / self.truth.unit + POLICY.surely
         return bool(may_keep(self.cuts, w))
 
     def _list_weights(self) -> None:
@@ -292,7 +286,7 @@ class Walk:
         at = d
         for e, index in enumerate(place.nexts[:-1]):
             levels["next"][e], levels["count"][e] = index, index + 1
-            self.run(cutoff, _FAR, e + 1)
+            self.run(cutoff, 1 << 61, e + 1)
             if self.progress[0] != e + 1:
                 at = e
                 break
@@ -308,10 +302,10 @@ class Walk:
         w[self.columns] = self.weights[np.arange(k), self.levels["next"][:k] - 1]
         return w
 
-    def run(self, cutoff: float, budget: int, most_nodes: int) -> int:
+    def run(self, cutoff: float, budget: int, most_nodes: float) -> int:
         """Walk to a card below ``cutoff`` (FOUND), the end (FINISHED), or the limits (PAUSED)."""
         # ``budget`` counts the curve entries of this call, ``most_nodes`` the nodes of all calls
-        before = self.spent
+        before, most = self.spent, int(min(most_nodes, 1 << 62))
         while True:
             status = dive(
                 self.levels,
@@ -324,7 +318,7 @@ class Walk:
                 self.rules,
                 cutoff - self.fixed,
                 budget - (self.spent - before),
-                most_nodes,
+                most,
             )
             if status != FOUND or self.cuts is None or self._may_beat(cutoff):
                 return int(status)
@@ -518,7 +512,8 @@ def sort_totals(
     here, below = levels[d], levels[d + 1]
     label, totals, leaf = cells.label, cells.totals, d + 2 == len(levels)
     n = len(cells.net)
-    low, high = (rules.t_low, rules.t_high) if leaf else (-_FAR, _FAR)
+    far = 1 << 61  # beyond all totals and errors
+    low, high = (rules.t_low, rules.t_high) if leaf else (-far, far)
     for cell in range(n):
         value = groups[here.begin + label[d, cell]].value
         totals[d + 1, cell] = totals[d, cell] + weight * value
@@ -533,7 +528,7 @@ def sort_totals(
     reached, change = np.empty(count, np.int64), np.zeros(count, np.int64)
     best = np.empty(count, np.int64)
     for g in range(count):
-        reached[g], best[g] = -_FAR, _FAR
+        reached[g], best[g] = -far, far
     for at in range(n):
         cell = cells.order[row, at]
         g = label[d + 1, cell]
