@@ -251,13 +251,13 @@ def _down(value: float) -> str:
 
 def _columns_used(design: Design, card: Card) -> dict[str, Any]:
     """The columns of the features a card reads; only its own if these are too many to merge."""
-    from milpscore.data.merged_rows import MAX_PATTERNS
+    from milpscore.data.policy import POLICY
 
     own = np.flatnonzero(card.coefficients)
     features = {design.columns[j].feature for j in own} or {design.columns[0].feature}
     kept = [j for j, column in enumerate(design.columns) if column.feature in features]
     sizes = [1 + sum(c.feature == name for c in design.columns) for name in features]
-    if 2 * math.prod(sizes) > MAX_PATTERNS and len(own):
+    if 2 * math.prod(sizes) > POLICY.max_patterns and len(own):
         kept = own.tolist()
     place = {j: k for k, j in enumerate(kept)}
     blocks = [tuple(place[j] for j in block if j in place) for block in design.blocks]

@@ -31,40 +31,10 @@ from milpscore.core.errors import (
 from milpscore.data.checking import class_factors, encode_labels, lie_apart, refuse_missing
 from milpscore.data.cut_points import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
+from milpscore.data.policy import POLICY
 from milpscore.data.row_store import StoredRows, store
 from milpscore.data.sources import Ask, AskedRows, Value, literal, opened, quoted
 from milpscore.data.sql_codes import Reading, plain_values
-
-MAX_PATTERNS = 1_000_000
-"""Distinct rows beyond which no design is made."""
-
-MAX_CATEGORIES = 10_000
-"""Categories of one feature beyond which it makes no columns."""
-
-EXACT_VALUES = 100_000
-"""Values of a feature up to which each is counted, beyond it groups of them."""
-
-EXACT_CELLS = 36_000_000
-"""Rows times features of more values up to which each is counted all the same: 250 MB of text."""
-
-_GROUPS = 2**14
-"""Groups of equal width that the values of a feature are counted in."""
-
-_HEAVY = 0.002
-"""Share of the rows in one group beyond which groups of equal ratio are tried."""
-
-_STEPS = 2000
-"""Groups of equal ratio from 1 to e."""
-
-_GLANCE = 2**17
-"""Rows of a large table that tell whether its rows repeat."""
-
-_SURELY = 2.0
-"""Times the most patterns: what a glance has to estimate for a table to be refused by it."""
-
-_MANY_LABELS = 1000
-_CODED = 16
-"""Values of a feature up to which these are codes as they stand."""
 
 _NUMBERS = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
@@ -344,7 +314,7 @@ class _Scan:
         figures = scanned.fillna(0).iloc[0].tolist()  # of no rows
         self.count = int(figures[0])
         self._check_rows(*map(int, figures[1:6]))
-        if self.glancing is not None and self.count > _SURELY * MAX_PATTERNS:
+        if self.glancing is not None and self.count > POLICY.sure_factor * POLICY.max_patterns:
             self._glance(self.glancing)  # before anything looks at all rows
         found, figures = {}, more[0].iloc[0].tolist() if more else []
         for j, name in enumerate(whole):
@@ -357,7 +327,7 @@ class _Scan:
 
     def _look_closer(self, features: Sequence[str], found: Mapping[str, _Seen]) -> dict[str, _Seen]:
         """Full scan: distinct counts of clean features; missing, infinite, ends of the rest."""
-        many = [name for name, each in found.items() if each.distinct > EXACT_VALUES]
+        many = [name for name, each in found.items() if each.distinct > POLICY.exact_values]
         values = [Value(f"approx_count_distinct({quoted(name)})") for name in many]
         for name in features:
             number = self.kind_of(name) == "number"
@@ -388,8 +358,8 @@ class _Scan:
     @property
     def exact(self) -> bool:
         """Whether each value of each feature is counted, however many there are."""
-        many = sum(each.distinct > EXACT_VALUES for each in self.seen.values())
-        return self.count * many <= EXACT_CELLS
+        many = sum(each.distinct > POLICY.exact_values for each in self.seen.values())
+        return self.count * many <= POLICY.exact_cells
 
     def is_whole(self, name: str) -> bool:
         """Whether a column holds whole numbers by its type."""
@@ -411,7 +381,7 @@ class _Scan:
                 )
         if not counted:
             raise DataError(f"every weight in column {self.weights!r} is zero.")
-        if labels > _MANY_LABELS:
+        if labels > POLICY.max_labels:
             raise DataError(
                 f"column {self.target!r} has about {labels} distinct labels: a score needs two."
             )
@@ -527,7 +497,7 @@ class _Scan:
         self.few = {
             name: sorted(series.dropna().tolist())
             for name, series in table.items()
-            if seen[name].kind == "number" and len(series) <= _CODED
+            if seen[name].kind == "number" and len(series) <= POLICY.coded_values
         }
         made = cutting.columns_of(
             table, lambda name: scanned[name][1], plain, self.kept,
@@ -560,12 +530,12 @@ class _Scan:
                         " drop it."
                     )
                 found[name] = "dates"
-            elif each.kind == "text" and each.distinct > MAX_CATEGORIES:
+            elif each.kind == "text" and each.distinct > POLICY.max_categories:
                 if not (drops and most):
                     raise SizeError(
                         f"column {name!r} has about {each.distinct:.0f} categories, and each would"
-                        f" make a column (limit {MAX_CATEGORIES}): put them into groups, or drop"
-                        " it."
+                        f" make a column (limit {POLICY.max_categories}): put them into groups, or"
+                        " drop it."
                     )
                 found[name] = "text of its own in most rows"
             elif drops and each.kind == "number" and self._numbers_rows(each, known):
@@ -583,7 +553,7 @@ class _Scan:
 
     def _numbers_rows(self, seen: _Seen, known: int) -> bool:
         """Whether whole numbers were given out one by one, of a feature of many values."""
-        if self.exact or seen.distinct <= EXACT_VALUES or 10 * seen.distinct < 9 * known:
+        if self.exact or seen.distinct <= POLICY.exact_values or 10 * seen.distinct < 9 * known:
             return False  # or its values are counted, and tell
         return bool(
             float(seen.least).is_integer()
@@ -602,17 +572,19 @@ class _Scan:
                 continue
             read = self.key_of(name)
             keys, values = [read], self._figures
-            few = seen.distinct <= EXACT_VALUES or self.exact
+            few = seen.distinct <= POLICY.exact_values or self.exact
             if seen.kind == "number" and not few:
                 rounded.add(name)
-                unit = _GROUPS / (seen.most - seen.least)
+                unit = POLICY.equal_groups / (seen.most - seen.least)
                 keys = [f"floor(({read} - {seen.least!r}) * {unit!r})::INTEGER"]
                 values = [*values, Value(f"min({read})", "DOUBLE")]
                 values += [Value(f"max({read})", "DOUBLE")]
             where = "" if name in self.clean else f"{read} IS NOT NULL{self._and}"
             asks[name] = Ask(f"counting values of {name}", keys, values, where)
         answers = dict(zip(asks, self.rows.ask(*asks.values()), strict=True))
-        heavy = [name for name in rounded if _heaviest(answers[name]) > _HEAVY * self.count]
+        heavy = [
+            name for name in rounded if _heaviest(answers[name]) > POLICY.heavy_share * self.count
+        ]
         again = [replace(asks[name], keys=[_near(self.key_of(name))]) for name in heavy]
         for name, found in zip(heavy, self.rows.ask(*again) if again else (), strict=True):
             answers[name] = min(answers[name], found, key=_heaviest)
@@ -688,10 +660,12 @@ class _Scan:
             self._look(())
         keys = [*reading.keys, self.key_of(self.target)]
         where = self._and.removeprefix(" AND ")
-        asked = Ask("merging rows", keys, self._figures, where, MAX_PATTERNS + 1, drawn=drawn)
+        asked = Ask(
+            "merging rows", keys, self._figures, where, POLICY.max_patterns + 1, drawn=drawn
+        )
         (found,) = self.rows.ask(asked)
-        if len(found) > MAX_PATTERNS:
-            raise _too_many(f"more than {MAX_PATTERNS:,}")
+        if len(found) > POLICY.max_patterns:
+            raise _too_many(f"more than {POLICY.max_patterns:,}")
         target = found[f"k{len(keys) - 1}"]
         if "labels" not in vars(self):
             each = found["v0"].groupby(target, dropna=False).sum().reset_index()
@@ -720,7 +694,7 @@ class _Scan:
 
         At least the square of those seen once, over twice those seen twice, are unseen (Chao 1984).
         """
-        rows = self.rows.glance(_GLANCE, self.count)
+        rows = self.rows.glance(POLICY.sampled_rows, self.count)
         look = replace(self, rows=rows, clean=set(), few={}, glancing=None)
         look.labels = self.labels
         try:
@@ -732,7 +706,7 @@ class _Scan:
         (found,) = look.rows.ask(Ask("looking for patterns", keys, [Value("count(*)")], where))
         once, twice = (int((found["v0"] == times).sum()) for times in (1, 2))
         likely = min(self.count, len(found) + once * (once - 1) // (2 * (twice + 1)))
-        if likely > _SURELY * MAX_PATTERNS:
+        if likely > POLICY.sure_factor * POLICY.max_patterns:
             seen = f"of {look.count:,} rows looked at {len(found):,} differ"
             raise _too_many(f"some {likely:,} (estimated: {seen})")
 
@@ -741,10 +715,10 @@ def _too_many(how: str) -> TooManyPatternsError:
     """What to do about a table whose rows do not merge."""
     return TooManyPatternsError(
         f"the table has {how} distinct rows in these columns, too many for an exact answer (limit"
-        f" {MAX_PATTERNS:,}): bin measured columns (--bins 3), or name fewer features (--features)."
-        " What holds at this size: milpscore.sampling.fit_sample, or --sample 100000 on the command"
-        " line (a card for all rows, and a bound of 95 % confidence from a random sample), and"
-        " milpscore path (penalised models of all rows, out of core)"
+        f" {POLICY.max_patterns:,}): bin measured columns (--bins 3), or name fewer features"
+        " (--features). What holds at this size: milpscore.sampling.fit_sample, or --sample 100000"
+        " on the command line (a card for all rows, and a bound of 95 % confidence from a random"
+        " sample), and milpscore path (penalised models of all rows, out of core)"
     )
 
 
@@ -756,7 +730,7 @@ def _heaviest(found: pd.DataFrame) -> int:
 
 def _near(read: str) -> str:
     """A group of the numbers that differ by less than a 2000th, in their order."""
-    part = f"floor(ln(abs({read})) * {_STEPS})::INTEGER"
+    part = f"floor(ln(abs({read})) * {POLICY.ratio_groups})::INTEGER"
     return (
         f"CASE WHEN {read} = 0 THEN 0 WHEN {read} > 0 THEN 4000000 + {part}"
         f" ELSE -4000000 - {part} END"

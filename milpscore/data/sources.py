@@ -23,16 +23,8 @@ import pandas as pd
 
 from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
 from milpscore.data.checking import as_frame, check_size, clean_names
+from milpscore.data.policy import POLICY
 from milpscore_check.table import MISSING
-
-MEMORY_LIMIT = "2GB"
-"""What reading a table may take of the memory."""
-
-IN_MEMORY = 250_000_000
-"""Bytes of text beyond which a file is not read into memory as a whole."""
-
-MERGED_CELLS = 2_000_000
-"""Cells of a file from which merging it is quicker than holding it, where nobody needs its rows."""
 
 _PACKED_BY = {".parquet": 5, ".pq": 5, ".gz": 5, ".zst": 5}
 """About how many bytes of text a byte of such a file is."""
@@ -41,12 +33,6 @@ _PARQUET = frozenset({".parquet", ".pq"})
 
 PACKED = frozenset({".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"})
 """Endings of the files that pandas unpacks."""
-
-_OWN = 0.75
-"""Share of the limit that DuckDB gets: the rest is for the answers and for Python."""
-
-_PLACES = 8
-"""Places of Parquet files that a glance looks at."""
 
 Tell = Callable[[str, float], None]
 """Called with what is done and how much of it, from 0 to 1; below 0: not known."""
@@ -149,12 +135,14 @@ def at_size(source: Any, *, rows: bool = False) -> bool:
         files = parquet_files(source) if is_file(source) else [Path(source)]
         files = [file for file in files if file.is_file()]  # who reads it says what is not
         sizes = (f.stat().st_size * _PACKED_BY.get(f.suffix.lower(), 1) for f in files)
-        return sum(sizes) > IN_MEMORY or (not rows and _cells(files) > MERGED_CELLS)
+        return sum(sizes) > POLICY.max_bytes_in_memory or (
+            not rows and _cells(files) > POLICY.merged_cells
+        )
     room = type(source).__module__
     lazy = is_table(source) and (
         room.startswith(("duckdb", "_duckdb", "pyarrow._dataset", "polars.lazy"))
     )
-    return lazy or (hasattr(source, "shape") and source.shape[0] > MOST_ROWS)
+    return lazy or (hasattr(source, "shape") and source.shape[0] > POLICY.max_rows_in_memory)
 
 
 def _cells(files: Sequence[Path]) -> float:
@@ -210,10 +198,6 @@ def names_of(source: Any) -> list[str]:
         return list(rows.types)
 
 
-MOST_ROWS = 2_000_000
-"""Rows of a table in memory beyond which it is merged before columns are made."""
-
-
 def frame_of(source: Any) -> pd.DataFrame:
     """A table of another library, or of Parquet, as a DataFrame; refused where it is too large."""
     with opened(source) as rows:
@@ -252,7 +236,7 @@ def opened(
 
     ``types`` are those of columns of a CSV file, where they are known.
     """
-    package, limit = duckdb_package(), bytes_of(memory_limit or MEMORY_LIMIT)
+    package, limit = duckdb_package(), bytes_of(memory_limit or POLICY.memory_limit)
     with TemporaryDirectory(prefix="milpscore-") as spill, _line(progress) as tell:
         try:
             with package.connect(config=_settings(limit, spill)) as connection:
@@ -262,8 +246,8 @@ def opened(
                 yield _Duck(connection, source, tell, (decimal, encoding, types or {}), once)
         except package.OutOfMemoryException as error:
             raise SizeError(
-                f"reading takes more memory than {memory_limit or MEMORY_LIMIT}: raise its limit"
-                f" (--reading-memory), or name fewer features ({_said(error)})"
+                f"reading takes more memory than {memory_limit or POLICY.memory_limit}: raise its"
+                f" limit (--reading-memory), or name fewer features ({_said(error)})"
             ) from error
         except package.Error as error:
             raise DataError(f"the table cannot be read: {_said(error)}") from error
@@ -272,7 +256,7 @@ def opened(
 def _settings(limit: float, spill: str) -> dict[str, Any]:
     """How a connection is made; nothing is fetched from anywhere."""
     return {
-        "memory_limit": f"{_OWN * limit / 2**20:.0f}MiB",
+        "memory_limit": f"{POLICY.duckdb_share * limit / 2**20:.0f}MiB",
         "temp_directory": spill,
         "preserve_insertion_order": False,
         "autoinstall_known_extensions": False,
@@ -369,12 +353,15 @@ class _Duck:
             )
         )
         ends = np.cumsum([sizes[file[1:-1].replace("''", "'")] for file in self.files])
-        for start in (np.arange(_PLACES) * int(ends[-1]) // _PLACES).tolist():
+        for start in (
+            np.arange(POLICY.sampled_places) * int(ends[-1]) // POLICY.sampled_places
+        ).tolist():
             k = int(np.searchsorted(ends, start, side="right"))
             first = start - int(ends[k - 1] if k else 0)
             reader = f"read_parquet({self.files[k]}, file_row_number=true)"
             text = self.source.replace(self.reader, reader, 1)
-            yield f"{text} WHERE file_row_number BETWEEN {first} AND {first + rows // _PLACES - 1}"
+            last = first + rows // POLICY.sampled_places - 1
+            yield f"{text} WHERE file_row_number BETWEEN {first} AND {last}"
 
     def _run(self, what: str, text: str) -> Any:
         """Run a statement in a thread, so that Ctrl-C and the line of progress are heard."""

@@ -193,8 +193,8 @@ def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
     frame = pd.DataFrame(
         {"x": np.exp(random.normal(size=5000)) - 1, "y": random.random(5000) < 0.4}
     )
-    monkeypatch.setattr(merged_rows, "EXACT_VALUES", 100)
-    monkeypatch.setattr(merged_rows, "EXACT_CELLS", 4000)
+    set_policy(monkeypatch, merged_rows, exact_values=100)
+    set_policy(monkeypatch, merged_rows, exact_cells=4000)
     found = read_patterns(frame, "y")
     assert read_patterns(frame[::-1], "y").fingerprint == found.fingerprint
     shares = [float((frame["x"] < column.lower).mean()) for column in found.columns]
@@ -208,8 +208,8 @@ def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
 def test_what_cannot_be_merged_is_refused_by_a_glance(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 50)
-    monkeypatch.setattr(merged_rows, "_GLANCE", 160 if name in ("parquet", "folder") else 400)
+    set_policy(monkeypatch, merged_rows, max_patterns=50)
+    set_policy(monkeypatch, merged_rows, sampled_rows=160 if name in ("parquet", "folder") else 400)
     asked: list[str] = []
     run = sources.Ask.text
     monkeypatch.setattr(
@@ -220,7 +220,7 @@ def test_what_cannot_be_merged_is_refused_by_a_glance(
         read_patterns(source, "outcome", binner=Binner(None, missing="bin"))
     assert "merging rows" not in asked
     few = Binner(2, missing="bin", max_distinct=0)
-    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 190)
+    set_policy(monkeypatch, merged_rows, max_patterns=190)
     assert read_patterns(source, "outcome", binner=few).rows.sum() == 400
 
 
@@ -229,18 +229,18 @@ def test_a_glance_that_sees_less_leaves_the_refusal_to_the_last_pass(
 ) -> None:
     frame = mixed()
     columns = Cutting(digits=9).design(frame[["age", "dose"]], frame["outcome"]).columns
-    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 50)
+    set_policy(monkeypatch, merged_rows, max_patterns=50)
     with pytest.raises(
         TooManyPatternsError, match=r"more than 50 .*bin measured columns.*--sample"
     ):
         read_patterns(frame, "outcome", columns=columns)
-    monkeypatch.setattr(merged_rows, "_GLANCE", 8)
+    set_policy(monkeypatch, merged_rows, sampled_rows=8)
     same = pd.concat([frame.assign(age=30.0, dose=1.0, sex="f", flag=0)[:396], frame[:4]])
     assert read_patterns(same, "outcome", binner=Binner(3, missing="bin")).rows.sum() == 400
 
 
 def test_many_categories_and_labels_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merged_rows, "MAX_CATEGORIES", 50)
+    set_policy(monkeypatch, merged_rows, max_categories=50)
     frame = mixed().assign(code=[f"c{k % 150}" for k in range(400)])
     with pytest.raises(SizeError, match=r"column 'code' has about 1.. categories"):
         read_patterns(frame, "outcome")
@@ -361,7 +361,7 @@ def test_estimators_take_every_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     frame.to_parquet(path := tmp_path / "t.parquet")
     for source in (path, duckdb.connect().read_parquet(str(path)), pl.scan_parquet(path)):
         check(clone(model).fit(source, "outcome"))
-    monkeypatch.setattr(sources, "MOST_ROWS", 100)
+    set_policy(monkeypatch, sources, max_rows_in_memory=100)
     for source in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
         check(clone(model).fit(source, y))
     monkeypatch.undo()
@@ -380,7 +380,7 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
     for name in ("csv", "folder"):
         proof, page = str(tmp_path / f"{name}.json"), str(tmp_path / f"{name}.html")
         if name == "folder":
-            monkeypatch.setattr(sources, "IN_MEMORY", 0)
+            set_policy(monkeypatch, sources, max_bytes_in_memory=0)
         fit = ["fit", str(made[name]), "--target", "outcome", "--set", "max_terms=2", "--json"]
         found = run.invoke(app, [*fit, "--certificate", proof, "-q"])
         assert not found.exit_code, found.output
@@ -435,8 +435,8 @@ def test_a_study_reads_what_is_too_large_for_memory(
     """
     (tmp_path / "s.toml").write_text(textwrap.dedent(text))
     told = []
-    for limit in (sources.IN_MEMORY, 0):
-        monkeypatch.setattr(sources, "IN_MEMORY", limit)
+    for limit in (sources.POLICY.max_bytes_in_memory, 0):
+        set_policy(monkeypatch, sources, max_bytes_in_memory=limit)
         report = run_study(tmp_path / "s.toml", tmp_path / f"{limit}.sqlite")
         told.append(report.table().iloc[0])
     for name in ("objective", "bound", "train_errors", "train_rows", "train_auc", "claim"):
@@ -508,7 +508,7 @@ def test_searches_and_comparisons_take_merged_rows(
     frame = mixed()[["sex", "flag", "smoker", "outcome"]]
     frame.to_parquet(path := tmp_path / "t.parquet")
     X, y = frame.drop(columns="outcome"), frame["outcome"]
-    monkeypatch.setattr(sources, "IN_MEMORY", 0)
+    set_policy(monkeypatch, sources, max_bytes_in_memory=0)
     for estimator in (RiskScoreClassifier(heuristic=True), PenalisedClassifier("l1")):
         options = {"cv": 4, "n_lams": 4, "ratio": 0.1}
         rows = OneStandardErrorCV(clone(estimator), **options).fit(X, y)
@@ -536,7 +536,7 @@ def test_large_files_are_merged_for_their_time(
     made = written(mixed(), tmp_path)
     assert sources._cells([made["parquet"]]) == 400 * 7
     assert sources._cells([made["csv"]]) == pytest.approx(400 * 7, rel=0.02)
-    monkeypatch.setattr(sources, "MERGED_CELLS", 2000)
+    set_policy(monkeypatch, sources, merged_cells=2000)
     for name in ("parquet", "csv", "folder"):
         assert sources.at_size(made[name])
         assert not sources.at_size(made[name], rows=True)
@@ -709,8 +709,8 @@ def test_the_command_fits_a_path_out_of_core(
     run, given = CliRunner(), ["path", str(path), "--target", "y", "--penalty", "l1", "--json"]
     more = ["--n-lams", "3", "-q"]
     whole = json.loads(run.invoke(app, [*given, *more]).stdout)
-    monkeypatch.setattr(sources, "IN_MEMORY", 0)
-    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 500)
+    set_policy(monkeypatch, sources, max_bytes_in_memory=0)
+    set_policy(monkeypatch, merged_rows, max_patterns=500)
     found = run.invoke(app, [*given, *more])
     assert "too many distinct rows to merge" in found.stderr
     told = json.loads(found.stdout)

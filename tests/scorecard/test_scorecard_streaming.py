@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tree_cases import set_policy
 from typer.testing import CliRunner
 
 from milpscore import Scorecard
 from milpscore.cli.app import app
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, MilpscoreError, OptionError
+from milpscore.data import sources
 from milpscore.scorecard import streaming
 from milpscore.scorecard.risks import RiskScale
 
@@ -269,7 +271,7 @@ def test_text_without_an_answer_leaves_no_file(
     frame.to_csv(tmp_path / "rows.csv", index=False)
     command = ["predict", str(saved), str(tmp_path / "rows.csv"), "--id", "id", "--scores"]
     small = CliRunner().invoke(app, command)
-    monkeypatch.setattr("milpscore.data.sources.IN_MEMORY", 0)
+    set_policy(monkeypatch, sources, max_bytes_in_memory=0)
     large = CliRunner().invoke(app, command)
     assert large.exit_code == 0, large.output
     assert large.stdout == small.stdout
