@@ -22,7 +22,7 @@ from msgspec import Struct, to_builtins
 
 from milpscore._version import __version__
 from milpscore.core.errors import DataError, MilpscoreError, OptionError
-from milpscore.core.reading import MOST_BYTES, parsed, rows
+from milpscore.core.reading import LIMITS, parsed, rows
 
 Status: TypeAlias = Literal["done", "failed"]
 
@@ -298,7 +298,7 @@ def head_of(connection: sqlite3.Connection, path: Path) -> tuple[Head | None, st
 def connect(path: Path) -> sqlite3.Connection:
     """A connection whose transactions are begun and ended by hand."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LIMITS.max_bytes)
     return connection
 
 

@@ -14,6 +14,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -29,16 +30,38 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_BYTES = 64_000_000
-"""The largest file of text."""
 
-MOST_ENTRIES = 2_000_000
-"""Most entries of lists and mappings in a file; an empty list takes 64 bytes of memory."""
+@dataclass(frozen=True)
+class ReadingLimits:
+    """Limits on files that others may have written.
 
-DEEPEST = 40
-"""Most lists and mappings inside each other."""
+    Attributes
+    ----------
+    max_bytes, max_settings_bytes : int
+        Largest file of text, and of settings.
+    max_entries : int
+        Entries of lists and mappings in a file; an empty list takes 64 bytes of memory.
+    max_depth : int
+        Lists and mappings inside each other.
+    max_digits : int
+        Digits of a number.
+    shown_characters : int
+        Characters of a damaged entry in a message.
+    unpacked_ratio, unpacked_bytes : int
+        Size of an unpacked archive: this multiple of its own bytes, plus a constant.
+    """
 
-_SHOWN = 60
+    max_bytes: int = 64_000_000
+    max_settings_bytes: int = 1_000_000
+    max_entries: int = 2_000_000
+    max_depth: int = 40
+    max_digits: int = 300
+    shown_characters: int = 60
+    unpacked_ratio: int = 30
+    unpacked_bytes: int = 16_000_000
+
+
+LIMITS = ReadingLimits()
 
 
 class Head(msgspec.Struct):
@@ -53,7 +76,7 @@ class Head(msgspec.Struct):
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def text_of(path: Path, *, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
+def text_of(path: Path, *, most: int = LIMITS.max_bytes, encoding: str = "utf-8") -> str:
     """The text of a file; DataError where it is too large or not in UTF-8."""
     with path.open("rb") as file:
         data = file.read(most + 1)
@@ -89,7 +112,9 @@ def _unique(what: str, pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise DataError(f"{what} is damaged (an object repeats the key {twice[:_SHOWN]!r})")
+        raise DataError(
+            f"{what} is damaged (an object repeats the key {twice[: LIMITS.shown_characters]!r})"
+        )
 
 
 def typed(value: Any, layout: type[T] | Any, what: str) -> Any:
@@ -101,8 +126,7 @@ def typed(value: Any, layout: type[T] | Any, what: str) -> Any:
 
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
-_DIGITS = 300
-_LONG = re.compile(rf"(?<!\d)\d{{{_DIGITS}}}".encode())
+_LONG = re.compile(rf"(?<!\d)\d{{{LIMITS.max_digits}}}".encode())
 _STEPS = bytes({ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}.get(k, 0)
                for k in range(256))  # fmt: skip
 _PLAIN = bytes(k for k in range(256) if chr(k) not in "[]{}")
@@ -113,17 +137,18 @@ def refuse_bulk(data: bytes, what: str, whole: int = 0) -> None:
     bare = _STRING.sub(b"", data)
     entries = bare.count(b",") + bare.count(b"[") + bare.count(b"{")
     if _LONG.search(bare):
-        raise DataError(f"{what} is damaged (a number has more than {_DIGITS} digits)")
+        raise DataError(f"{what} is damaged (a number has more than {LIMITS.max_digits} digits)")
     steps = np.frombuffer(bare.translate(_STEPS, _PLAIN), dtype=np.int8)
-    if len(data) > max(MOST_BYTES, _RATIO * whole) or entries > max(MOST_ENTRIES, whole):
+    if len(data) > max(LIMITS.max_bytes, LIMITS.unpacked_ratio * whole) or entries > max(
+        LIMITS.max_entries, whole
+    ):
         raise DataError(f"{what} is damaged (it has {entries:,} entries in {len(data):,} bytes)")
-    if steps.size and int(steps.cumsum(dtype=np.int32).max()) > DEEPEST:
-        raise DataError(f"{what} is damaged (it is nested deeper than {DEEPEST})")
+    if steps.size and int(steps.cumsum(dtype=np.int32).max()) > LIMITS.max_depth:
+        raise DataError(f"{what} is damaged (it is nested deeper than {LIMITS.max_depth})")
 
 
 # --- settings -------------------------------------------------------------------------------------
 
-_MOST_SETTINGS = 1_000_000
 _KINDS = {".json": "JSON", ".toml": "TOML", ".yaml": "YAML", ".yml": "YAML"}
 
 
@@ -134,7 +159,7 @@ def settings_of(path: Path, other: Literal["JSON", "TOML"] = "TOML") -> Any:
     """
     kind = _KINDS.get(path.suffix.lower(), other)
     try:
-        text = text_of(path, most=_MOST_SETTINGS, encoding="utf-8-sig")
+        text = text_of(path, most=LIMITS.max_settings_bytes, encoding="utf-8-sig")
     except FileNotFoundError:
         raise
     except (OSError, DataError) as error:
@@ -144,15 +169,15 @@ def settings_of(path: Path, other: Literal["JSON", "TOML"] = "TOML") -> Any:
     except (ValueError, RecursionError) as error:  # what is not JSON, TOML or YAML alike
         raise DataError(f"{path.name} is no {kind} ({_said(error)})") from error
     level = [found]
-    for _ in range(DEEPEST):
+    for _ in range(LIMITS.max_depth):
         lists = [each for each in level if isinstance(each, dict | list)]
         level = [v for each in lists for v in (each.values() if isinstance(each, dict) else each)]
     if level:
-        raise DataError(f"{path.name} is nested deeper than {DEEPEST}")
+        raise DataError(f"{path.name} is nested deeper than {LIMITS.max_depth}")
     return found
 
 
-_DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+_DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{LIMITS.max_depth}}}")
 
 
 def _toml(text: str) -> Any:
@@ -160,7 +185,7 @@ def _toml(text: str) -> Any:
     import tomllib
 
     if _DOTTED.search(text):
-        raise ValueError(f"a key names tables nested deeper than {DEEPEST}")
+        raise ValueError(f"a key names tables nested deeper than {LIMITS.max_depth}")
     return tomllib.loads(text)
 
 
@@ -193,13 +218,13 @@ def exact(value: Any) -> Fraction:
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _FRACTION.fullmatch(text) or not text.isascii():
         shown = repr(value)
-        raise ValueError(f"{shown[:_SHOWN]} is not a fraction such as '3/10'")
+        raise ValueError(f"{shown[: LIMITS.shown_characters]} is not a fraction such as '3/10'")
     try:
         found = Fraction(text)
     except ZeroDivisionError as error:
-        raise ValueError(f"{text[:_SHOWN]!r} divides by zero") from error
+        raise ValueError(f"{text[: LIMITS.shown_characters]!r} divides by zero") from error
     if found and not 1 / _LARGEST < abs(found) < _LARGEST:
-        raise ValueError(f"{text[:_SHOWN]!r} is beyond what a card can hold")
+        raise ValueError(f"{text[: LIMITS.shown_characters]!r} is beyond what a card can hold")
     return found
 
 
@@ -211,9 +236,6 @@ def _by_hand(kind: Any, value: Any) -> Any:
 
 
 # --- arrays ---------------------------------------------------------------------------------------
-
-_RATIO, _FREE = 30, 16_000_000
-"""Limits on an unpacked archive: this multiple of its own bytes, plus a constant."""
 
 # zipfile answers a flag, method or version it does not know with NotImplementedError, and an
 # encrypted member with RuntimeError; NumPy reads the header of an array with the tokenizer
@@ -230,7 +252,7 @@ def arrays(file: IO[bytes], wanted: Mapping[str, str], what: str) -> dict[str, A
         with zipfile.ZipFile(file) as archive:
             members = {name: archive.getinfo(f"{name}.npy") for name in wanted}
             whole = sum(each.file_size for each in members.values())
-            if whole > _RATIO * size + _FREE:
+            if whole > LIMITS.unpacked_ratio * size + LIMITS.unpacked_bytes:
                 raise ValueError(f"{size:,} bytes would unpack to {whole:,}")
             return {name: _vector(archive, members[name], wanted[name]) for name in wanted}
     except _DAMAGES as error:
