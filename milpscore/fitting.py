@@ -15,8 +15,13 @@ from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination, claim_of
 from milpscore.formulations import FORMULATIONS, gentle_scale, over_gentle_scales
 from milpscore.losses import RiskLoss, ZeroOne
-from milpscore.search.starts import FAST, fast_cards, heuristic_result, start_beside, work_within
-from milpscore.search.work import Work
+from milpscore.search.starts import (
+    fast_cards,
+    fast_work,
+    heuristic_result,
+    start_beside,
+    work_within,
+)
 from milpscore.solvers import solve
 from milpscore.solvers.engine import progress_line
 from milpscore.solvers.options import Options
@@ -151,7 +156,7 @@ def _fast_result(
 ) -> tuple[Program, Result]:
     """Return the program and its fast card, the same on every machine, polished if asked."""
     began, statement = time.perf_counter(), program.statement
-    work = Work.of(FAST * settings.clock)
+    work = fast_work(settings.clock)
     least = 0.0 if statement.scales is None else gentle_scale(program)
     held, any_scale = fast_cards(statement, work, least)
     if any_scale is not held:

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 Support = tuple[int, ...]
 
 
-_NO_ROWS, _NO_ENDS = np.empty((0, 0)), np.empty(0)
-
-
 class Coded(NamedTuple):
     """Centred columns, of each only the entries off its most frequent value (its mode).
 
@@ -581,7 +578,8 @@ class Columns:
 
     def groups(self, support: Sequence[int]) -> Groups:
         """Rows that agree on the support's columns; each for itself where values are too many."""
-        return self.refit(np.array(support, dtype=np.int64), _NO_ROWS, _NO_ENDS, _NO_ENDS)[2]
+        order, no_ends = np.array(support, dtype=np.int64), np.empty(0)
+        return self.refit(order, np.empty((0, 0)), no_ends, no_ends)[2]
 
     def refit(
         self, order: IntArray, w: FloatArray, lower: FloatArray, upper: FloatArray
@@ -589,7 +587,7 @@ class Columns:
         """Loss (1,) and weights of one support, from weights w (1, t + 1), and its groups."""
         parents, none = np.zeros(1, dtype=np.int64), np.empty((1, 0), dtype=np.int64)
         found: tuple[FloatArray, FloatArray, Groups] = refit_supports(
-            self.coded, order[None, :], w, parents, none, lower, upper, _NO_ROWS
+            self.coded, order[None, :], w, parents, none, lower, upper, np.empty((0, 0))
         )
         return found
 
@@ -727,7 +725,7 @@ class Beam:
         ranked = sorted((n, j, key) for key, (n, j) in asked.items())
         at, new = np.array([n for n, _, _ in ranked]), np.array([[j] for _, j, _ in ranked])
         losses, found, _ = refit_supports(
-            coded, orders, weights, at, new, self.lower, self.upper, _NO_ROWS
+            coded, orders, weights, at, new, self.lower, self.upper, np.empty((0, 0))
         )
         self.refits += len(ranked)
         columns = np.hstack([orders[at], new])

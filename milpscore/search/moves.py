@@ -31,9 +31,6 @@ from milpscore.verify import evaluate
 
 HeldOrBest: TypeAlias = Literal["held", "best"]
 
-IMPROVEMENT = 1e-12
-"""A fall of the objective below this share of max(1, objective) is rounding noise, not a fall."""
-
 
 def hinge_sweep(A: FloatArray, u: FloatArray, shifts: npt.ArrayLike) -> FloatArray:
     """sum_i max(0, u_i - shift_kj A_ij) for A (n, d), u (n,) and shifts (K, d); shape (K, d).
@@ -184,7 +181,7 @@ def descend(
         shifts = shifts_from(w)
         found = table.moves(w, totals, shifts)
         k, j = (int(i) for i in np.unravel_index(int(np.argmin(found)), found.shape))
-        value, noise = float(found[k, j]), IMPROVEMENT * max(1.0, abs(trace[-1]))
+        value, noise = float(found[k, j]), POLICY.noise * max(1.0, abs(trace[-1]))
         complete = not value < factor * trace[-1] - noise
         if complete:
             break
@@ -297,7 +294,7 @@ class Neighbourhood:
             tried = moves[np.argsort(self._promise(v, moves), kind="stable")[: POLICY.tried_moves]]
             full, objectives = self.with_intercepts(v[:-1] + tried)
             k = int(objectives.argmin())
-            if not objectives[k] < best - IMPROVEMENT * (1.0 + abs(best)):
+            if not objectives[k] < best - POLICY.noise * (1.0 + abs(best)):
                 break
             v, best = full[k], float(objectives[k])
         return v, best
@@ -484,7 +481,7 @@ class _CoordinateSearch:
         penalties = penalties_of(self.statement, candidates)
         objectives = penalties + self._losses(at, k, shifts, candidates, penalties)
         best = int(np.argmin(objectives))
-        if objectives[best] >= self.objective - IMPROVEMENT:
+        if objectives[best] >= self.objective - POLICY.noise:
             return False
         self.w, self.objective = candidates[best], float(objectives[best])
         self.at = self._placed(at[0] + self._column(k)[0] * float(shifts[best]))

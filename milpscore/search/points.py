@@ -16,9 +16,6 @@ from milpscore.core.statement import Statement, best_losses
 from milpscore.search.policy import POLICY
 from milpscore.verify import Evaluation, evaluate
 
-SNAP = 1e-9
-"""A weight this close to an allowed value is that value: an LP solution carries such noise."""
-
 
 def within_ranges(statement: Statement, w: npt.ArrayLike) -> FloatArray:
     """Real weights, shape (p,), moved into the ranges, or FormulationError if not p finite ones."""
@@ -38,7 +35,7 @@ def neighbours(statement: Statement, w: npt.ArrayLike) -> tuple[IntArray, IntArr
     """The allowed values below and above each weight, and the share of the way up; each (p,)."""
     values = within_ranges(statement, w)
     whole = np.rint(values)
-    values = np.where(np.abs(values - whole) <= SNAP, whole, values)
+    values = np.where(np.abs(values - whole) <= POLICY.snap, whole, values)
     low, high = np.floor(values), np.ceil(values)
     for j, allowed in statement.coef_sets.items():
         value = min(max(values[j], allowed[0]), allowed[-1])
@@ -54,7 +51,7 @@ def neighbours(statement: Statement, w: npt.ArrayLike) -> tuple[IntArray, IntArr
 def nearest_points(statement: Statement, w: npt.ArrayLike) -> IntArray:
     """The allowed value closest to each weight, before any limit on terms; shape (p,)."""
     low, high, fraction = neighbours(statement, w)
-    tie = np.abs(fraction - 0.5) <= SNAP
+    tie = np.abs(fraction - 0.5) <= POLICY.snap
     upwards = np.where(tie, np.abs(high) < np.abs(low), fraction > 0.5)
     return np.where(upwards, high, low)
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class SearchPolicy:
     """Work limits of the searches, in Python."""
 
+    # the work allowed
+    fast_share: float = 0.3  # share of the time limit that a fast card may take, whoever asks
+    steps_per_second: float = 1e9  # steps of compiled loops on a free machine, or a little more
+    full_width: float = 0.5  # share of the work within which a fast search takes its full width
+    totals_per_second: float = 2e6  # row totals of a start: less than a tenth of a solve's time
+
     # points
+    noise: float = 1e-12  # smaller falls, as a share of max(1, objective), are rounding noise
+    snap: float = 1e-9  # a weight this close to an allowed value is it: LP solutions carry noise
     widest_range: int = 1000  # for wider ranges: points up to this size plus the end points
     wide_range: int = 40  # for wider ranges: only shifts near the current value, and to 0
     repair_steps: int = 200  # single changes per repair, at most
@@ -51,7 +61,9 @@ class SearchPolicy:
     spread_rows: int = 16  # whole totals are numbered unsorted if this many rows fall on each
     move_totals: int = 5000  # fixed work of trying a direction, in row totals
 
-    # starts from a path
+    # starts from tight statements to freer ones, and from a path
+    start_sizes: tuple[int, ...] = (*range(1, 11), 15, 25, 40, 65, 100, 250, 1000)  # terms
+    start_points: tuple[int, ...] = (5, 10, 20, 50, 100, 1000)  # largest points
     path_ratio: float = 0.01  # least penalty of the path, as a share of the largest
     path_tol: float = 1e-3  # relative gap of the models of the path
     path_steps: int = 300  # steps per model of the path
@@ -84,6 +96,8 @@ class KernelPolicy(NamedTuple):
     loose_slope: float = 1.0 - 1e-9  # share of the steepest slope below which it does not bind
     wide_spread: float = 10.0  # spread of the scores from which pairs are priced once more
     tempered: float = 0.4  # share of the slope at which they are
+    near_scale: tuple[float, ...] = tuple(np.linspace(1.4, 0.6, 9).tolist())  # times the scale
+    below_range: tuple[float, ...] = tuple(np.linspace(1.6, 0.2, 24).tolist())  # of the largest
     larger_scales: int = 10  # multipliers that cut the largest weights off, if the scale is free
     largest_scale: float = 64.0  # the largest of these, in units of the largest without a cut
 

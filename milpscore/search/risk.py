@@ -32,13 +32,10 @@ from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
 from milpscore.search.policy import POLICY, TUNED
 from milpscore.search.swaps import Entries, SwapRows, improve, rounded
-from milpscore.search.work import PER_SECOND, Work
+from milpscore.search.work import Work
 from milpscore.verify import evaluate
 
 Scale: TypeAlias = float | Literal["free"]
-
-_WAYS = (0, 0, 3), (1, 1, 2), (2, 2, 1)
-"""Ways of listing moves, the first and the last, and how many cards are improved by them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,8 +483,9 @@ class _Search:
         if self.found and not self.statement.constraints:
             starts.append(min(self.found, key=lambda w: (self.found[w], w)))
         near = self.least <= POLICY.nearly_parted * self.constant
-        ways = _WAYS if near else _WAYS[:-1]
-        for first, last, kept in ways if self.work.plenty else ((0, 0, 1),):
+        # ways of listing moves, the first and the last, and how many cards they improve
+        ways = [(0, 0, 3), (1, 1, 2), *([(2, 2, 1)] if near else [])]
+        for first, last, kept in ways if self.work.plenty else [(0, 0, 1)]:
             after = {self._improved(w, first, last) for w in starts[:kept]}
             starts = sorted(after, key=lambda w: (self.found[w], w))
         self.rounded = {}
@@ -640,9 +638,8 @@ class _Search:
         least = self.beam.known[()].loss if () in self.beam.known else math.inf
         if self.statement.constraints:  # the beam looks at supports, not at points, for them
             points = np.array([*ranked, (0,) * len(self._nothing)], dtype=np.int64)
-            most = self.work.spent + min(
-                POLICY.descent_share * self.work * PER_SECOND, self.work.left
-            )
+            share = POLICY.descent_share * self.work.steps
+            most = self.work.spent + min(share, self.work.left)
             near = [
                 self._descended(w)
                 for k, w in enumerate(points[self.statement.allows(points)][: POLICY.mended_points])

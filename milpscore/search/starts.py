@@ -40,18 +40,14 @@ Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
 PathPenalty: TypeAlias = Literal["auto", "l1", "facets"]
 
 
-_LIMITS = (*range(1, 11), 15, 25, 40, 65, 100, 250, 1000)
-FAST = 0.3
-"""Share of the time limit that a fast card may take on a free machine, whoever asks for it."""
-_REACHES = (5, 10, 20, 50, 100, 1000)
-
-WORK_PER_SECOND = 2e6
-"""Row totals a start may compute for each second of a solve: less than a tenth of its time."""
-
-
 def work_within(time_limit: float) -> float:
     """Return the work a start may do before a solve of this time limit; alike on every machine."""
-    return WORK_PER_SECOND * time_limit
+    return POLICY.totals_per_second * time_limit
+
+
+def fast_work(time_limit: float) -> Work:
+    """Return the work a fast card may take of this time limit, whoever asks for it."""
+    return Work.of(POLICY.fast_share * time_limit)
 
 
 def start_card(
@@ -119,7 +115,7 @@ def _sizes(statement: Statement) -> list[int]:
     lower, upper = statement.ranges
     most = int(((lower != 0) | (upper != 0)).sum())
     own = most if statement.max_terms is None else min(statement.max_terms, most)
-    return [*(size for size in _LIMITS if size < own), own]
+    return [*(size for size in POLICY.start_sizes if size < own), own]
 
 
 def _reaches(statement: Statement) -> list[int]:
@@ -128,7 +124,7 @@ def _reaches(statement: Statement) -> list[int]:
     most_forced = int(max(statement.coef_min.max(), -statement.coef_max.min(), 0))
     sets = [min(map(abs, values)) for values in statement.coef_sets.values()]
     least = max([most_forced, *sets])
-    return [*(reach for reach in _REACHES if least <= reach < own), own]
+    return [*(reach for reach in POLICY.start_points if least <= reach < own), own]
 
 
 def _tightened(statement: Statement, size: int, reach: int) -> Statement:

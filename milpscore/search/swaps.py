@@ -20,9 +20,6 @@ from milpscore.core.jit import compiled, inner
 from milpscore.search.beam import Choices, Score, best_line, fitted_loss, tallied_totals
 from milpscore.search.policy import TUNED
 
-_FREE, _FIXED = np.linspace(1.6, 0.2, 24), np.linspace(1.4, 0.6, 9)
-"""Multipliers of real weights that are rounded: of the largest in the ranges, of the scale."""
-
 
 class Entries(NamedTuple):
     """What totals need of the coded columns; few arrays, as each costs time to compile.
@@ -68,9 +65,9 @@ class Moves(NamedTuple):
 def multipliers(values: Any, counts: Any, scale: float, order: Any, w: Any) -> Any:
     """Points in one unit of weights w (t,): around the scale, or up to beyond the ranges."""
     if scale > 0.0:
-        found = np.empty(len(_FIXED))
-        for k in range(len(_FIXED)):
-            found[k] = scale * _FIXED[k]
+        found = np.empty(len(TUNED.near_scale))
+        for k in range(len(TUNED.near_scale)):
+            found[k] = scale * TUNED.near_scale[k]
         return found
     least, most = np.inf, 0.0
     for k in range(len(order)):
@@ -81,11 +78,11 @@ def multipliers(values: Any, counts: Any, scale: float, order: Any, w: Any) -> A
     beyond = TUNED.larger_scales if least < np.inf else 0
     least = least if least < np.inf else 1.0
     most = min(max(most, 2.0 * least), TUNED.largest_scale * least)
-    found = np.empty(beyond + len(_FREE))
+    found = np.empty(beyond + len(TUNED.below_range))
     for k in range(beyond):
         found[k] = 1.7 * least * (most / (1.7 * least)) ** (k / (TUNED.larger_scales - 1.0))
-    for k in range(len(_FREE)):
-        found[beyond + k] = least * _FREE[k]
+    for k in range(len(TUNED.below_range)):
+        found[beyond + k] = least * TUNED.below_range[k]
     return found
 
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 
 from milpscore.core.errors import OptionError, is_number
-
-PER_SECOND = 1e9
-"""Steps of compiled loops that a free machine takes in a second, or a little more."""
-
-_WIDE = 0.5
-"""Share of the allowance for the full width of a search."""
+from milpscore.search.policy import POLICY
 
 
 class Work(float):
@@ -58,16 +53,21 @@ class Work(float):
         self.spent += steps
 
     @property
+    def steps(self) -> float:
+        """Steps allowed in all, infinite without a limit."""
+        return self * POLICY.steps_per_second
+
+    @property
     def left(self) -> float:
         """Steps left, infinite without a limit."""
-        return max(self * PER_SECOND - self.spent, 0.0)
+        return max(self.steps - self.spent, 0.0)
 
     @property
     def plenty(self) -> bool:
         """Whether the search may take its full width."""
-        return self.spent < _WIDE * self * PER_SECOND
+        return self.spent < POLICY.full_width * self.steps
 
     @property
     def is_up(self) -> bool:
         """Whether nothing is left."""
-        return self.spent >= self * PER_SECOND
+        return self.spent >= self.steps

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from milpscore.core.design import IntArray
 from milpscore.core.jit import compiled, inner
 
-_FAR = 1 << 61
-
 
 def least_errors(
     totals: IntArray,
@@ -111,13 +109,13 @@ def least_by_sorting(
     errors: Any,
 ) -> None:
     """:func:`least_errors` by sorting the totals of each choice; ``scratch`` is (3, m)."""
-    moved, order = scratch[0], scratch[1:]
+    moved, order, far = scratch[0], scratch[1:], 1 << 61
     for at in range(len(choices)):
         for i in range(len(totals)):
             moved[i] = totals[i] + choices[at] * values[codes[i]]
         row = sort_places(moved, order)
         # D(t): net weight of the totals below t, constant from one total to the next
-        best, reached, below, negative = _FAR, -_FAR, 0, 0
+        best, reached, below, negative = far, -far, 0, 0
         for place in range(len(moved)):
             i = order[row, place]
             if moved[i] > reached:

@@ -20,7 +20,7 @@ from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L0, L1, L2, Facets, WeightedL1
 from milpscore.penalties.points import BlockTV
 from milpscore.search.points import repaired
-from milpscore.search.starts import FAST, fast_cards
+from milpscore.search.starts import fast_cards, fast_work
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
@@ -178,7 +178,7 @@ def _searched(task: Task, outcome: Outcome, start: Card | None) -> Card | None:
     statement = task.program.statement
     if start is not None or not outcome.termination.cut or not isinstance(statement.loss, ZeroOne):
         return None
-    card = fast_cards(statement, FAST * task.options.clock)[0]
+    card = fast_cards(statement, fast_work(task.options.clock))[0]
     return None if card is None or not card.nonzeros else card
 
 
