@@ -78,9 +78,6 @@ class Card:
         return np.asarray(X, dtype=np.float64) @ self.coefficients.astype(np.float64)
 
 
-_EXACT_LIMIT = 2.0**53
-
-
 @dataclass(frozen=True)
 class GridTotals:
     """Exact totals: row i's total is ``counts[i] * unit``.
@@ -152,7 +149,7 @@ def card_totals(X: FloatArray, step: Fraction | None, card: Card) -> Totals:
     if step is not None:
         counts = on_grid(X[:, used], step)
         reach = float(np.abs(counts).max(initial=0)) * float(np.abs(w).sum())
-        if reach < _EXACT_LIMIT:
+        if reach < 2.0**53:
             exact = counts.astype(np.float64) @ w.astype(np.float64)
             return GridTotals(exact.astype(np.int64), step)
     magnitude = float((np.abs(X[:, used]) @ np.abs(w).astype(np.float64)).max(initial=0.0))

@@ -305,12 +305,6 @@ class ConicProgram(Program):
                     )
 
 
-# CVXPY compiles for a solver it knows; Clarabel is always installed, and without its quadratic
-# objective the form is the plain one that every conic solver reads.
-_TARGET = "CLARABEL"
-_OPTIONS = {"use_quad_obj": False}
-
-
 @dataclass(frozen=True, eq=False)
 class ConeForm:
     """min c.x + offset with A x + s = b and s in a product of cones, in this order.
@@ -368,8 +362,11 @@ def compiled(model: Any) -> ConeForm:
     """
     import cvxpy as cp
 
+    # CVXPY compiles for a solver it knows; Clarabel is always installed, and without its quadratic
+    # objective the form is the plain one that every conic solver reads
+    plain = {"use_quad_obj": False}
     try:
-        data, chain, inverse = model.get_problem_data(_TARGET, solver_opts=_OPTIONS)
+        data, chain, inverse = model.get_problem_data("CLARABEL", solver_opts=plain)
     except (cp.error.DCPError, cp.error.DPPError, cp.error.ParameterError) as error:
         first = " ".join(str(error).split())[:300]
         raise FormulationError(

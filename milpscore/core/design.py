@@ -18,13 +18,6 @@ from milpscore.core.errors import DataError
 MAX_GRID_POINTS = 10**9
 """A grid finer than this across the data's range is indistinguishable from no grid."""
 
-_FINEST = 10**11
-
-_EXACT_DIGITS = 15
-"""Every decimal of up to 15 digits is the shortest text of the double nearest to it."""
-
-_SAMPLE = 64
-
 
 def common_step(values: npt.ArrayLike, most: int = MAX_GRID_POINTS) -> Fraction | None:
     """Greatest common divisor of all values, each read as the decimal it prints as.
@@ -37,7 +30,7 @@ def common_step(values: npt.ArrayLike, most: int = MAX_GRID_POINTS) -> Fraction 
     array = np.abs(given).ravel()
     largest = Fraction(repr(float(array.max())))
     # The step of a part is at least the step of the whole: measured data are refused at once.
-    if _fraction_step(array[:_SAMPLE], largest, most) is None:
+    if _fraction_step(array[:64], largest, most) is None:
         return None
     scaled = _scaled(array)
     if scaled is None:
@@ -52,10 +45,10 @@ def _scaled(array: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], int]
 
     None where some value has too many digits for this to be exact.
     """
-    pending = array
-    for decimals in range(_EXACT_DIGITS + 1):
+    pending, digits = array, 15  # such a decimal is the shortest text of the double nearest to it
+    for decimals in range(digits + 1):
         power = 10.0**decimals
-        if array.max() * power >= 10.0**_EXACT_DIGITS:
+        if array.max() * power >= 10.0**digits:
             return None
         pending = pending[np.rint(pending * power) / power != pending]
         if not pending.size:
@@ -104,9 +97,6 @@ def unmasked(values: Any) -> Any:
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-
-_PACKED = 2.0**52
-"""Rows of small whole numbers are sorted by keys below this, which floats hold exactly."""
 
 
 ColumnKind = Literal["numeric", "interval", "step", "category", "missing"]
@@ -267,7 +257,7 @@ class Design:
     @cached_property
     def fine_step(self) -> Fraction | None:
         """The same of totals that are only compared: as fine as floats tell them apart."""
-        return self.step or common_step(self.X, _FINEST)
+        return self.step or common_step(self.X, 10**11)
 
     @cached_property
     def last_bit(self) -> int:
@@ -353,7 +343,7 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
 def _sums(group: IntArray, weight: FloatArray, count: int) -> FloatArray:
     """The sum of each group's weights, rounded once: the same in whatever order they come."""
     summed: FloatArray = np.bincount(group, weights=weight, minlength=count).astype(np.float64)
-    if (np.floor(weight) == weight).all() and summed.max(initial=0.0) < _PACKED:
+    if (np.floor(weight) == weight).all() and summed.max(initial=0.0) < 2.0**52:
         return summed  # no sum of whole numbers is rounded
     order = np.lexsort((weight, group))
     ordered, ends = weight[order], np.cumsum(np.bincount(group, minlength=count))
@@ -386,24 +376,20 @@ def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _sorting_keys(X: FloatArray) -> list[FloatArray]:
-    """Columns by which rows sort as by those of X, equal where the rows are; whole ones packed.
-
-    A float holds whole numbers below 2^53 exactly; several columns of small whole numbers make one
-    number, the first column its highest digit: sorting a few keys instead of many columns.
-    """
+    """Return columns by which rows sort as by those of X, those of small whole numbers packed."""
+    # floats hold whole numbers below 2^53 exactly: several columns make one number, the first one
+    # its highest digit, and a few keys are sorted instead of many columns
+    packed = 2.0**52
     if ((X == 0.0) | (X == 1.0)).all():
-        low, width, small = (
-            np.zeros(X.shape[1]),
-            np.full(X.shape[1], 2.0),
-            np.ones(X.shape[1], bool),
-        )
+        low, width = np.zeros(X.shape[1]), np.full(X.shape[1], 2.0)
+        small = np.ones(X.shape[1], bool)
     else:
         low = X.min(axis=0)
         width = X.max(axis=0) - low + 1.0
-        small = (width <= _PACKED) & (np.abs(low) <= _PACKED) & (np.floor(X) == X).all(axis=0)
+        small = (width <= packed) & (np.abs(low) <= packed) & (np.floor(X) == X).all(axis=0)
     keys, start = [], 0
     while start < len(width):
-        end, room = start, _PACKED
+        end, room = start, packed
         while end < len(width) and small[end] and width[end] <= room:
             room /= width[end]
             end += 1

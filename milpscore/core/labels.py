@@ -13,10 +13,6 @@ from milpscore.core.errors import FormulationError, did_you_mean
 from milpscore.core.program import variables
 from milpscore.core.writing import replacing
 
-_SIGNS = {">=": "ge", "<=": "le", "!=": "ne", "<": "lt", ">": "gt", "=": "eq", "%": "pct"}
-_LONGEST = 100
-"""Maximal length of a column's part of a label; the formats' limit is 255 for the whole."""
-
 
 class PointsByName:
     """The variables that hold the points, by design column; of a raw feature all its columns.
@@ -60,14 +56,18 @@ class PointsByName:
 
 
 def safe_labels(names: Sequence[str]) -> list[str]:
-    """One label a name, of letters, digits, "_" and "." only, no two equal, at most 100 long."""
+    """Return one label per name, of letters, digits, "_" and "." only, no two of them equal.
+
+    At most 100 characters are the name's: the formats' limit is 255 for the whole.
+    """
+    signs = {">=": "ge", "<=": "le", "!=": "ne", "<": "lt", ">": "gt", "=": "eq", "%": "pct"}
     labels: list[str] = []
     taken: set[str] = set()
     for name in names:
         text = unicodedata.normalize("NFKD", name)
-        for sign, word in _SIGNS.items():
+        for sign, word in signs.items():
             text = text.replace(sign, f" {word} ")
-        plain = re.sub(r"[^0-9A-Za-z_.]+", "_", text).strip("_.")[:_LONGEST] or "column"
+        plain = re.sub(r"[^0-9A-Za-z_.]+", "_", text).strip("_.")[:100] or "column"
         label, number = plain, 2
         while label.lower() in taken:  # some readers do not tell cases apart
             label, number = f"{plain}_{number}", number + 1
@@ -128,11 +128,9 @@ def _columns_of(parent: Any, columns: int) -> str | None:
     name = parent.index_set().local_name
     if name == "D":
         return "columns" if len(parent.index_set()) == columns else "signed"
-    return "columns" if name in BY_COLUMN else None
-
-
-BY_COLUMN = ("J", "J_sets", "jumps", "choice_index", "kinks", "chords")
-"""Sets of the builders' models whose first part is the position of a column."""
+    # sets of the builders' models whose first part is the position of a column
+    by_column = ("J", "J_sets", "jumps", "choice_index", "kinks", "chords")
+    return "columns" if name in by_column else None
 
 
 def write_model(model: Any, names: Sequence[str], path: Path) -> None:

@@ -28,18 +28,16 @@ if TYPE_CHECKING:
 
 MODEL_FILES = (".lp", ".mps")
 
-_LEFT = ' style="text-align: left"'
-_RIGHT = ' style="text-align: right"'
-
 
 def summary_box(caption: str, figures: Mapping[str, str], below: Sequence[str]) -> str:
     """A captioned table of names and values with HTML below it; the values are escaped."""
+    left, right = (f' style="text-align: {side}"' for side in ("left", "right"))
     body = "\n".join(
-        f'<tr><th scope="row"{_LEFT}>{escape(name)}</th><td{_RIGHT}>{escape(value)}</td></tr>'
+        f'<tr><th scope="row"{left}>{escape(name)}</th><td{right}>{escape(value)}</td></tr>'
         for name, value in figures.items()
     )
     return (
-        f'<div class="milpscore-summary">\n<table>\n<caption{_LEFT}>{escape(caption)}</caption>\n'
+        f'<div class="milpscore-summary">\n<table>\n<caption{left}>{escape(caption)}</caption>\n'
         f"<tbody>\n{body}\n</tbody>\n</table>\n{chr(10).join(below)}\n</div>"
     )
 
@@ -406,15 +404,9 @@ def changes(model: Any, stated: frozenset[str]) -> str:
 ModelState = dict[str, tuple[Any, ...]]
 """What each component holds by name: expressions as they are, compared by identity."""
 
-_TANGENTS = ("cuts", "norm_cuts")
-"""Rows that a solver adds to the model: they only restate the loss, or a norm of the points."""
-
 
 def state_of(model: Any) -> ModelState:
-    """Return bounds, domains and fixed values of variables, rows, objectives and parameters.
-
-    Values of free variables are no part of it, nor are the tangents that a solver adds.
-    """
+    """Return bounds, domains and fixed values of variables, rows, objectives and parameters."""
     import pyomo.environ as pyo
 
     state: ModelState = {}
@@ -423,7 +415,8 @@ def state_of(model: Any) -> ModelState:
         state[var.name] = ("variable", var.lb, var.ub, str(var.domain), var.fixed, value)
     for kind, called in ((pyo.Constraint, "row"), (pyo.Objective, "objective")):
         for part in model.component_objects(kind, descend_into=True):
-            if part.name not in _TANGENTS:
+            # rows that a solver adds only restate the loss, or a norm of the points
+            if part.name not in ("cuts", "norm_cuts"):
                 for own in part.values():
                     sense = getattr(own, "sense", None)
                     state[own.name] = (called, own.active, sense, own.expr)

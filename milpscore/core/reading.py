@@ -125,20 +125,15 @@ def typed(value: Any, layout: type[T] | Any, what: str) -> Any:
         raise DataError(f"{what} is damaged ({error})") from error
 
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
-_LONG = re.compile(rf"(?<!\d)\d{{{LIMITS.max_digits}}}".encode())
-_STEPS = bytes({ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}.get(k, 0)
-               for k in range(256))  # fmt: skip
-_PLAIN = bytes(k for k in range(256) if chr(k) not in "[]{}")
-
-
 def refuse_bulk(data: bytes, what: str, whole: int = 0) -> None:
     """Refuse JSON of too many entries, or too deep, before it is parsed."""
-    bare = _STRING.sub(b"", data)
+    bare = re.sub(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', b"", data, flags=re.DOTALL)  # without strings
     entries = bare.count(b",") + bare.count(b"[") + bare.count(b"{")
-    if _LONG.search(bare):
+    if re.search(rf"(?<!\d)\d{{{LIMITS.max_digits}}}".encode(), bare):
         raise DataError(f"{what} is damaged (a number has more than {LIMITS.max_digits} digits)")
-    steps = np.frombuffer(bare.translate(_STEPS, _PLAIN), dtype=np.int8)
+    # a step up per opening bracket, one down per closing one, and nothing else
+    up_or_down, others = bytes.maketrans(b"[{]}", b"\1\1\xff\xff"), set(range(256)) - set(b"[{]}")
+    steps = np.frombuffer(bare.translate(up_or_down, bytes(others)), dtype=np.int8)
     if len(data) > max(LIMITS.max_bytes, LIMITS.unpacked_ratio * whole) or entries > max(
         LIMITS.max_entries, whole
     ):
@@ -149,15 +144,14 @@ def refuse_bulk(data: bytes, what: str, whole: int = 0) -> None:
 
 # --- settings -------------------------------------------------------------------------------------
 
-_KINDS = {".json": "JSON", ".toml": "TOML", ".yaml": "YAML", ".yml": "YAML"}
-
 
 def settings_of(path: Path, other: Literal["JSON", "TOML"] = "TOML") -> Any:
     """What a file of settings holds, by its ending: .json, .toml, .yaml, .yml, else ``other``.
 
     FileNotFoundError passes: who asked for the file knows by which name.
     """
-    kind = _KINDS.get(path.suffix.lower(), other)
+    kinds = {".json": "JSON", ".toml": "TOML", ".yaml": "YAML", ".yml": "YAML"}
+    kind = kinds.get(path.suffix.lower(), other)
     try:
         text = text_of(path, most=LIMITS.max_settings_bytes, encoding="utf-8-sig")
     except FileNotFoundError:
@@ -177,14 +171,11 @@ def settings_of(path: Path, other: Literal["JSON", "TOML"] = "TOML") -> Any:
     return found
 
 
-_DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{LIMITS.max_depth}}}")
-
-
 def _toml(text: str) -> Any:
     """TOML; the tables of a dotted key are refused first, since each costs those before it."""
     import tomllib
 
-    if _DOTTED.search(text):
+    if re.search(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{LIMITS.max_depth}}}", text):
         raise ValueError(f"a key names tables nested deeper than {LIMITS.max_depth}")
     return tomllib.loads(text)
 
@@ -209,21 +200,20 @@ def _yaml(text: str) -> Any:
 
 # --- fractions ------------------------------------------------------------------------------------
 
-_FRACTION = re.compile(r"[+-]?\d{1,400}(?:/\d{1,400}|(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?)")
-_LARGEST = Fraction(10) ** 300
-
 
 def exact(value: Any) -> Fraction:
     """A fraction from text such as "3/10" or from a whole number; ValueError for anything else."""
     text = str(value) if type(value) is int else value
-    if not isinstance(text, str) or not _FRACTION.fullmatch(text) or not text.isascii():
+    form = r"[+-]?\d{1,400}(?:/\d{1,400}|(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?)"
+    if not isinstance(text, str) or not re.fullmatch(form, text) or not text.isascii():
         shown = repr(value)
         raise ValueError(f"{shown[: LIMITS.shown_characters]} is not a fraction such as '3/10'")
     try:
         found = Fraction(text)
     except ZeroDivisionError as error:
         raise ValueError(f"{text[: LIMITS.shown_characters]!r} divides by zero") from error
-    if found and not 1 / _LARGEST < abs(found) < _LARGEST:
+    largest = Fraction(10) ** 300
+    if found and not 1 / largest < abs(found) < largest:
         raise ValueError(f"{text[: LIMITS.shown_characters]!r} is beyond what a card can hold")
     return found
 
@@ -237,17 +227,16 @@ def _by_hand(kind: Any, value: Any) -> Any:
 
 # --- arrays ---------------------------------------------------------------------------------------
 
-# zipfile answers a flag, method or version it does not know with NotImplementedError, and an
-# encrypted member with RuntimeError; NumPy reads the header of an array with the tokenizer
-_DAMAGES = (
-    ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError,
-    RuntimeError, tokenize.TokenError, SyntaxError, OverflowError, TypeError, MemoryError,
-)  # fmt: skip
-
 
 def arrays(file: IO[bytes], wanted: Mapping[str, str], what: str) -> dict[str, Any]:
     """The vectors of an npz file by name, each of the one type wanted, such as "<f8"."""
     size = file.seek(0, 2)
+    # zipfile answers a flag, method or version it does not know with NotImplementedError, and an
+    # encrypted member with RuntimeError; NumPy reads the header of an array with the tokenizer
+    damages = (
+        ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError,
+        RuntimeError, tokenize.TokenError, SyntaxError, OverflowError, TypeError, MemoryError,
+    )  # fmt: skip
     try:
         with zipfile.ZipFile(file) as archive:
             members = {name: archive.getinfo(f"{name}.npy") for name in wanted}
@@ -255,7 +244,7 @@ def arrays(file: IO[bytes], wanted: Mapping[str, str], what: str) -> dict[str, A
             if whole > LIMITS.unpacked_ratio * size + LIMITS.unpacked_bytes:
                 raise ValueError(f"{size:,} bytes would unpack to {whole:,}")
             return {name: _vector(archive, members[name], wanted[name]) for name in wanted}
-    except _DAMAGES as error:
+    except damages as error:
         raise DataError(f"{what} is damaged ({_said(error)})") from error
 
 

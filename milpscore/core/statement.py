@@ -171,9 +171,6 @@ class Reach(NamedTuple):
     terms: int
 
 
-_NARROWINGS, _MOST_LISTED = 20, 10_000
-"""Rounds in which constraints narrow what others left; a range of more values is not listed."""
-
 RULES = "rules"
 """The block of a model that holds the rows of the requirements, each under its ``key``."""
 
@@ -326,7 +323,7 @@ class Statement:
         p = self.shape[1]
         terms = p if self.max_terms is None else min(self.max_terms, p)
         reach = Reach(self.coef_min, self.coef_max, np.zeros(p, dtype=bool), terms)
-        for _ in range(_NARROWINGS):
+        for _ in range(20):  # rounds: a constraint narrows what others left
             before = reach
             for constraint in self.constraints:
                 reach = constraint.narrowed(reach)
@@ -338,7 +335,7 @@ class Statement:
             j: tuple(v for v in values if reach.lower[j] <= v <= reach.upper[j])
             for j, values in self.coef_sets.items()
         }
-        short = reach.upper - reach.lower < _MOST_LISTED
+        short = reach.upper - reach.lower < 10_000  # a range of more values is not listed
         for j in np.flatnonzero(reach.used & short).tolist():
             values = sets.get(j, range(int(reach.lower[j]), int(reach.upper[j]) + 1))
             sets[j] = tuple(v for v in values if v != 0)
@@ -393,14 +390,6 @@ class Statement:
             broken.append(f"{given} where one in [{scales.lower:g}, {scales.upper:g}] is needed")
         broken += [text for each in self.constraints if (text := each.violation(self, card))]
         return tuple(broken)
-
-
-_MOST_RUNS = 4
-"""Ranges of intercepts looked at on each side of the unlimited best one, from which losses rise."""
-
-_HAIR = Fraction(1, 2**30)
-"""A real intercept that must stay below an end stays so far below, as a share of the grid's step.
-"""
 
 
 def best_card(statement: Statement, w: IntArray, totals: Totals) -> Card:
@@ -545,14 +534,14 @@ def _mean_loss(statement: Statement, totals: Totals, card: Card) -> float:
 
 
 def _near(runs: Iterator[InterceptRule], b: Fraction) -> Iterator[list[InterceptRule]]:
-    """The ranges closest to an intercept, on each side of it."""
+    """Yield the four ranges closest to the unlimited best intercept on each side: losses rise."""
 
     def distance(rule: InterceptRule) -> Fraction:
         return max(rule.lower - b, b - rule.upper, Fraction(0))
 
     order = sorted(runs, key=distance)
-    yield [rule for rule in order if rule.upper < b][:_MOST_RUNS]
-    yield [rule for rule in order if rule.upper >= b][:_MOST_RUNS]
+    yield [rule for rule in order if rule.upper < b][:4]
+    yield [rule for rule in order if rule.upper >= b][:4]
 
 
 def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[InterceptRule]:
@@ -581,7 +570,7 @@ def _below(
     """The largest intercept below ``end``; without a step one a little below it."""
     if rule.step is not None:
         return (-((-end) // rule.step) - 1) * rule.step
-    return end - unit * _HAIR if grid else (end + max(lower, end - 1)) / 2
+    return end - unit / 2**30 if grid else (end + max(lower, end - 1)) / 2
 
 
 def _holds_step(step: Fraction | None, lower: Fraction, upper: Fraction) -> bool:
