@@ -14,9 +14,6 @@ from milpscore.core.errors import FormulationError, did_you_mean, is_number
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
 
-GAP = 1e-4
-"""How far below a cut a real input stays if it lies below: a solver confuses what is nearer."""
-
 
 def embed(
     card: Scorecard,
@@ -24,7 +21,7 @@ def embed(
     inputs: Mapping[str, Any],
     *,
     name: str = "card",
-    gap: float = GAP,
+    gap: float = 1e-4,
 ) -> Any:
     r"""Put a card into a Pyomo model of your own, as a Block with its total and its decision.
 
@@ -51,7 +48,8 @@ def embed(
     name : str
     gap : float
         :math:`\epsilon` of inputs that are not integer, in their own units, and :math:`\delta`
-        where totals are not whole: values nearer than this below a cut are left out.
+        where totals are not whole: values nearer than this below a cut are left out, as a solver
+        confuses them with it.
 
     Returns
     -------
@@ -202,13 +200,6 @@ class _Reader:
         self.block.rows.add(total <= short + (high - short) * positive)
 
 
-_OF_WHOLE = (
-    "LinearExpression", "SumExpression", "MonomialTermExpression", "ProductExpression",
-    "NegationExpression",
-)  # fmt: skip
-"""Pyomo's expressions that are whole where their parts are."""
-
-
 def _numeric(name: str, given: Any) -> Any:
     """An input that stands for a number, truth values as 0 and 1."""
     if isinstance(given, bool | np.bool_):
@@ -229,7 +220,10 @@ def _is_whole(given: Any) -> bool:
         return bool(given.is_integer() or given.is_binary())
     if given.is_named_expression_type():
         return _is_whole(given.expr)
-    return type(given).__name__ in _OF_WHOLE and all(map(_is_whole, given.args))
+    # Pyomo's expressions that are whole where their parts are
+    kinds = {"Linear", "Sum", "MonomialTerm", "Product", "Negation"}
+    kind = type(given).__name__.removesuffix("Expression")
+    return kind in kinds and all(map(_is_whole, given.args))
 
 
 def _is_flag(given: Any) -> bool:

@@ -267,8 +267,6 @@ def _decoded(value: Any) -> Any:
 
 # --- files ----------------------------------------------------------------------------------------
 
-_PICTURES = (".png", ".svg", ".pdf")
-
 
 def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
     """The card in the form that the file's name asks for."""
@@ -281,9 +279,10 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
         ".sql": lambda: card.to_sql() + ";\n",
         ".json": lambda: card.to_json() + "\n",
     }
-    require_ending(path.name, (*writers, *_PICTURES))
+    pictures = (".png", ".svg", ".pdf")
+    require_ending(path.name, (*writers, *pictures))
     kind = path.suffix.lower()
-    if kind in _PICTURES:
+    if kind in pictures:
         from matplotlib import rc_context
 
         from milpscore.scorecard._picture import STYLE
@@ -361,14 +360,9 @@ def _words_of_rows(table: csv.DictReader[str], path: Path) -> dict[str, Any]:
 
 # --- SQL ------------------------------------------------------------------------------------------
 
-_SOURCE, _SCORED = "source", "scored"
-_EXP_LIMIT = 700
 # Lines are indented after names are written; a line break within a name must not be. Names cannot
 # hold NUL, so it stands for their line breaks until the statement is complete.
 _BREAK = "\x00"
-_TRUTH = {"True": ("true", "1", "t"), "False": ("false", "0", "f")}
-_LARGEST = "1.7976931348623157E308"
-"""Infinite values lie beyond it, and in some databases NaN too; in others NaN lies nowhere."""
 
 
 def card_sql(
@@ -447,7 +441,7 @@ class _Writer:
             _name(_fresh(alias, taken)) for alias in ("total", "prediction", "size", "risk")
         )
         carried = [_name(key) for key in keys]
-        inner = [f"{_name(_SOURCE)}.{key}" for key in carried]
+        inner = [f'"source".{key}' for key in carried]
         inner.append(f"{_indented(self._sum())} AS {total}")
         if self.card.rule.step is None:
             inner.append(f"{_indented(replace(self, absolute=True)._sum())} AS {size}")
@@ -455,10 +449,8 @@ class _Writer:
         if self._has_risk():
             outer.append(f"{_indented(self._risk(total))} AS {risk}")
         listed = ",\n  ".join
-        derived = f"SELECT\n  {listed(inner)}\nFROM {place} AS {_name(_SOURCE)}"
-        statement = (
-            f"SELECT\n  {listed(outer)}\nFROM (\n  {_indented(derived)}\n) AS {_name(_SCORED)}"
-        )
+        derived = f'SELECT\n  {listed(inner)}\nFROM {place} AS "source"'
+        statement = f'SELECT\n  {listed(outer)}\nFROM (\n  {_indented(derived)}\n) AS "scored"'
         return statement.replace(_BREAK, "\n")
 
     def comment(self) -> str:
@@ -515,7 +507,7 @@ class _Writer:
         below = f"({_literal(self.card.fitted_rule.threshold)} - {wide}) / {_literal(scale, 'E0')}"
         return (
             f"CASE\n  WHEN {total} IS NULL THEN NULL\n"
-            f"  WHEN {below} > {_EXP_LIMIT} THEN 0.0\n  WHEN {below} < -{_EXP_LIMIT} THEN 1.0\n"
+            f"  WHEN {below} > 700 THEN 0.0\n  WHEN {below} < -700 THEN 1.0\n"
             f"  ELSE 1.0 / (1.0 + EXP({below}))\nEND"
         )
 
@@ -539,7 +531,7 @@ class _Writer:
     def _feature(self, lines: FeatureLines) -> str:
         """The points of one feature, or what it counts where it has no value."""
         column = self.card.words.get(lines.name, {}).get("column", lines.name)
-        cell = f"{_name(_SOURCE)}.{_name(column)}"
+        cell = f'"source".{_name(column)}'
         if {row.kind for row in lines.everything} <= {"category", "missing"}:
             value, first, infinite = self._text(cell), "", ""
             known = f"LOWER({value}) <> 'nan'"  # where missing numbers are no NULL
@@ -547,8 +539,10 @@ class _Writer:
             value = f"CAST({cell} AS DOUBLE PRECISION)"
             odd = f"WHEN TYPEOF({cell}) IN ('text', 'blob') THEN NULL\n  "
             first = "" if self.typed else odd
-            known = f"{value} BETWEEN -{_LARGEST} AND {_LARGEST}"
-            infinite = f"\n  WHEN {value} < -{_LARGEST} OR -{value} < -{_LARGEST} THEN NULL"
+            # infinite values lie beyond, in some databases NaN too; in others NaN lies nowhere
+            largest = "1.7976931348623157E308"
+            known = f"{value} BETWEEN -{largest} AND {largest}"
+            infinite = f"\n  WHEN {value} < -{largest} OR -{value} < -{largest} THEN NULL"
         bases = [self._points(lines.base), *[0] * len(lines.groups)]
         parts = [self._group(value, *each) for each in zip(lines.groups, bases, strict=False)]
         added = "\n  + ".join(_indented(part) for part in parts) or "0"
@@ -589,9 +583,10 @@ class _Writer:
             return _between(value, row.lower, row.upper)
         if row.kind == "flag":
             return f"{value} = {row.lower:g}"
-        if set(row.categories) <= _TRUTH.keys():
+        truth = {"True": ("true", "1", "t"), "False": ("false", "0", "f")}
+        if set(row.categories) <= truth.keys():
             # Databases store truth values as words or as 1 and 0; both are understood.
-            words = ", ".join(f"'{text}'" for each in row.categories for text in _TRUTH[each])
+            words = ", ".join(f"'{text}'" for each in row.categories for text in truth[each])
             return f"LOWER({value}) IN ({words})"
         # and whole numbers that stand among floats as 3.0
         whole = [each for each in row.categories if self.typed and each.lstrip("-").isdecimal()]

@@ -21,6 +21,7 @@ from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0
 from milpscore.penalties.points import point_prices
 from milpscore.scorecard._card import Scorecard
+from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import attainable_totals
 from milpscore.verify.cards import mean_loss
 
@@ -215,21 +216,13 @@ def most_penalty(statement: Statement) -> float | None:
 
 # --- risks ----------------------------------------------------------------------------------------
 
-MAX_TOTALS, MAX_GROUPS, MAX_RANGES = 30, 12, 8
-"""So many totals are listed one by one where all are known; else single totals, or ranges."""
-
-_TAIL = 0.01
-"""Where totals are many, risks below it and above 1 - it are not told apart."""
-
 
 def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
-    """The risks of a card and the totals to print.
+    """Return the risks of a card and the totals to print; None for a loss without risks.
 
-    One group for each total a row can have, where these are at most :data:`MAX_TOTALS`. Else one
-    for each on the grid between the smallest and the largest that occur; where these are more than
-    :data:`MAX_GROUPS`, the ends, which say little more than "no" and "yes",
-    are cut off at a risk of 1 %; where they still are, they are put into at most
-    :data:`MAX_RANGES` groups of equal width, with the threshold as an edge.
+    Few totals that a row can have are printed one by one, else those between the ends that occur;
+    of many the ends, which say little more than "no" and "yes", are cut off, and if they are still
+    many, ranges of equal width are printed, with the threshold as an edge.
     """
     if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
         return None
@@ -240,7 +233,7 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     scale = RiskScale(link, loss.fixed / card.divisor, unit=_unit(card), least=least, most=most)
     counted = design.weight > 0
     totals = card.score_design(design.X)[counted]
-    if possible and len(possible) <= MAX_TOTALS:
+    if possible and len(possible) <= POLICY.most_totals:
         scale = replace(scale, edges=tuple(map(Fraction, possible[1:])), whole=True)
     else:
         scale = replace(scale, edges=_edges(card, scale, totals))
@@ -258,13 +251,13 @@ def _unit(card: Scorecard) -> Fraction | None:
 
 
 def _edges(card: Scorecard, scale: RiskScale, totals: FloatArray) -> tuple[Fraction, ...]:
-    """The edges of at most MAX_GROUPS groups of the totals that occur."""
+    """Return the edges of the groups of totals that occur."""
     low, high = float(totals.min()), float(totals.max())
     if scale.unit is None:
         return _even_edges(card, *_trimmed(card, scale, low, high))
     unit = scale.unit
     first, last = (round(Fraction(end) / unit) for end in (low, high))
-    if last - first >= MAX_GROUPS:
+    if last - first >= POLICY.most_groups:
         near, far = _trimmed(card, scale, low, high)
         first = max(first, math.floor(Fraction(near) / unit))
         last = min(last, math.ceil(Fraction(far) / unit))
@@ -272,7 +265,7 @@ def _edges(card: Scorecard, scale: RiskScale, totals: FloatArray) -> tuple[Fract
     width = 1
     cut = math.ceil(card.threshold / unit)
     while len(found := _grid_edges(first, last, cut, width)) >= (
-        MAX_GROUPS if width == 1 else MAX_RANGES
+        POLICY.most_groups if width == 1 else POLICY.most_ranges
     ):
         width += 1
     return tuple(k * unit for k in found)
@@ -286,11 +279,11 @@ def _grid_edges(first: int, last: int, cut: int, width: int) -> list[int]:
 
 def _trimmed(card: Scorecard, scale: RiskScale, low: float, high: float) -> tuple[float, float]:
     """The range of totals without the ends whose risks are next to certain."""
-    reach = scale.scale * math.log((1 - _TAIL) / _TAIL)
+    reach = scale.scale * math.log((1 - POLICY.tail) / POLICY.tail)
     if scale.link == "probit":
         from scipy.special import ndtri
 
-        reach = scale.scale * float(ndtri(1 - _TAIL))
+        reach = scale.scale * float(ndtri(1 - POLICY.tail))
     cut = float(card.fitted_rule.threshold)
     near = min(max(low, cut - reach), high)
     return near, max(min(high, cut + reach), near)
@@ -306,7 +299,7 @@ def _even_edges(card: Scorecard, low: float, high: float) -> tuple[Fraction, ...
     """Edges at round distances from the threshold, for totals on no grid."""
     if not high > low:
         return (card.threshold,)
-    width = round_up((high - low) / (MAX_RANGES - 2))
+    width = round_up((high - low) / (POLICY.most_ranges - 2))
     cut = round(card.threshold / (width / 10)) * (width / 10)
     start = cut + math.ceil((Fraction(low) - cut) / width) * width
     count = math.floor((Fraction(high) - start) / width) + 1

@@ -14,10 +14,8 @@ from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.result import CLAIM_TOLERANCE, Termination, relative_gap
 from milpscore.core.writing import printable
 from milpscore.formulations import BEYOND
+from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import finite, number, rounded_down, signed
-
-_DIGITS = 6
-_MOST_RULES = 8
 
 
 def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
@@ -68,7 +66,7 @@ def _objective(certificate: Mapping[str, Any]) -> str:
     parts = [finite(certificate.get(name)) for name in ("loss", "penalty")]
     split = ""
     if None not in parts:
-        loss, penalty = (signed(f"{part:.{_DIGITS}g}") for part in parts)
+        loss, penalty = (signed(f"{part:.{POLICY.digits}g}") for part in parts)
         split = f" = {_loss_words(certificate)} {loss} + penalty {penalty}"
     bound = finite(certificate.get("bound"))
     distance = ""
@@ -77,7 +75,7 @@ def _objective(certificate: Mapping[str, Any]) -> str:
         distance = f"; gap {gap:.2%}"
         if gap > CLAIM_TOLERANCE:
             distance += f", in all {objective - bound:.3g}"
-    return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
+    return f"Objective: {objective:.{POLICY.digits}g}{split}{distance}."
 
 
 def _loss_words(certificate: Mapping[str, Any]) -> str:
@@ -90,7 +88,11 @@ def _errors(certificate: Mapping[str, Any]) -> str:
     """Training errors, where they were recorded; of a risk score what its points gain."""
     without = finite(certificate.get("loss_without_points"))
     if certificate.get("loss_name"):
-        return "" if without is None else f"Without points the loss would be {without:.{_DIGITS}g}."
+        return (
+            ""
+            if without is None
+            else f"Without points the loss would be {without:.{POLICY.digits}g}."
+        )
     errors, rows = certificate.get("errors"), certificate.get("n_rows")
     if errors is None or rows is None:
         return ""
@@ -145,8 +147,8 @@ def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:
     parts.append(f"{'jumps' if jumps else 'points'} from {low} to {high}{narrower}")
     rules = [printable(str(rule)) for rule in allowed.get("rules", ())]
     if rules:
-        more = len(rules) - _MOST_RULES
-        said = "; ".join(rules[:_MOST_RULES]) + (f"; and {more} more" if more > 0 else "")
+        more = len(rules) - POLICY.most_rules
+        said = "; ".join(rules[: POLICY.most_rules]) + (f"; and {more} more" if more > 0 else "")
         parts.append(f"the rule{'' if len(rules) == 1 else 's'} “{said}”")
     *first, last = parts
     scale = _at_scale(allowed.get("scale"))

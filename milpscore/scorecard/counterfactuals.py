@@ -28,8 +28,6 @@ from milpscore.scorecard.ordinal import OrdinalCard
 from milpscore.scorecard.rendering import exact_number, number, signed
 
 Per = Literal["unit", "bin"]
-_SURE = 1e-6
-"""A cost within this of its bound, relatively, is proved to be the least."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,8 @@ class Counterfactual:
 
     @property
     def proved(self) -> bool:
-        """Whether the bound meets the cost."""
-        return float(self.cost) - self.bound <= _SURE * max(1.0, float(self.cost))
+        """Whether the bound meets the cost, up to a millionth of it."""
+        return float(self.cost) - self.bound <= 1e-6 * max(1.0, float(self.cost))
 
     def __str__(self) -> str:
         how = "least" if self.proved else f"at least {number(self.bound)}"

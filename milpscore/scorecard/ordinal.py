@@ -24,6 +24,7 @@ from milpscore.core.writing import printable, write_text
 from milpscore.data.ordinal import OrdinalDesign, thresholds_of
 from milpscore.scorecard._card import Names, Scorecard, Unseen
 from milpscore.scorecard.certified import allowed_cards, with_least_zero
+from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import (
     card_html,
     exact_number,
@@ -35,9 +36,6 @@ from milpscore.scorecard.rendering import (
 )
 
 KIND = "milpscore.ordinal_card"
-
-MOST_TOTALS = 100
-"""Lines of a table by total."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +134,7 @@ class OrdinalCard:
         With the rows of a ``design`` how many of each class have each total, where these are few.
         """
         tables = [("The class of each total", self._groups)]
-        if design is not None and len(rows := self._by_total(design)) <= MOST_TOTALS:
+        if design is not None and len(rows := self._by_total(design)) <= POLICY.most_ordinal_totals:
             tables.append(("Rows of each class by total", rows))
         foot = (*reading_sentences(self.card), *self._certified())
         return card_html(self.card, foot, tables=tables)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from milpscore.core.design import Column, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data.columns import bin_columns
+from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import exact_number, least_positive
 
 if TYPE_CHECKING:
@@ -29,12 +30,6 @@ Profile: TypeAlias = tuple[int, ...]
 
 _Counts: TypeAlias = dict[int, npt.NDArray[np.object_]]
 _Chain: TypeAlias = tuple[int, Any]
-
-MOST_TOTALS = 200_000
-"""Voters with more different totals are refused."""
-
-MOST_WAYS = 8
-"""So many ways to a positive answer are listed one by one."""
 
 
 @dataclass(frozen=True)
@@ -194,10 +189,10 @@ class VotingGame:
         found = {0}
         for own in levels:
             found = {total + level for total in found for level in own}
-            if len(found) > MOST_TOTALS:
+            if len(found) > POLICY.most_voting_totals:
                 raise NotApplicableError(
-                    f"these points have more than {MOST_TOTALS:,} different totals: round them, "
-                    "or look at fewer features"
+                    f"these points have more than {POLICY.most_voting_totals:,} different totals: "
+                    "round them, or look at fewer features"
                 )
 
     # ---------------------------------------------------------------- the vote in words
@@ -218,10 +213,10 @@ class VotingGame:
         left = [i for i, power in enumerate(self.indices[1]) if power]
         if all(len(levels[i]) == 2 for i in left):
             return self._simple(left, quota)
-        minimal = list(itertools.islice(self._minimal_ways(), MOST_WAYS + 1))
-        if len(minimal) > MOST_WAYS:
+        minimal = list(itertools.islice(self._minimal_ways(), POLICY.most_ways + 1))
+        if len(minimal) > POLICY.most_ways:
             least = exact_number(self.quota)
-            return f"the total reaches {least}, in more than {MOST_WAYS} smallest ways"
+            return f"the total reaches {least}, in more than {POLICY.most_ways} smallest ways"
         return " or ".join(f"({' and '.join(self._least(way))})" for way in minimal)
 
     def _simple(self, left: list[int], quota: int) -> str:
@@ -319,8 +314,8 @@ class VotingGame:
 
 def _listed_ways(weight: Mapping[int, int], names: Mapping[int, str], quota: int) -> str:
     """Return the minimal sets of voters that reach a quota; the sum itself if they are many."""
-    minimal = list(itertools.islice(_minimal_sums(weight, quota), MOST_WAYS + 1))
-    if len(minimal) > MOST_WAYS:
+    minimal = list(itertools.islice(_minimal_sums(weight, quota), POLICY.most_ways + 1))
+    if len(minimal) > POLICY.most_ways:
         points = "; ".join(f"{names[i]} ({own})" for i, own in weight.items())
         return f"these add up to {quota} or more: {points}"
     return " or ".join(f"({' and '.join(names[i] for i in way)})" for way in minimal)

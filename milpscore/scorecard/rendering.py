@@ -21,18 +21,12 @@ import numpy as np
 
 from milpscore.core.design import Column
 from milpscore.core.writing import printable
+from milpscore.scorecard.policy import POLICY
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
 
-_DIGITS = 6
-_WIDTH = 79
 HEADER = ("Variable", "Value", "Points")
-_MOST_LISTED = 8
-"""Beyond this number of categories the others are named, if these are fewer."""
-
-_BAND = 7
-"""Columns of totals side by side on a page."""
 
 
 def settle(record: Any, **values: Any) -> None:
@@ -58,7 +52,7 @@ def exact_number(value: Fraction) -> str:
 
 def rounded_down(value: float) -> str:
     """At most six significant digits, rounded down so that the sentence stays true."""
-    context = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+    context = Context(prec=POLICY.digits, rounding=ROUND_FLOOR)
     floored = context.create_decimal(Decimal(repr(value)))
     return number(float(floored) + 0.0)  # -0.0 is printed as 0
 
@@ -73,7 +67,6 @@ def finite(value: Any) -> float | None:
 # --- rows -----------------------------------------------------------------------------------------
 
 RowKind = Literal["numeric", "flag", "interval", "category", "missing"]
-_STATES = re.compile(r"[<>=≤≥?]")
 
 
 @dataclass(frozen=True)
@@ -103,7 +96,7 @@ class Row:
             return _in_words(self.categories, self.excluded)
         if self.kind == "flag":
             # a name that states a condition, such as "age >= 40", is answered by yes or no
-            states = _STATES.search(self.feature)
+            states = re.search(r"[<>=≤≥?]", self.feature)
             return ("yes" if self.lower else "no") if states else f"= {number(self.lower)}"
         if self.kind in ("numeric", "missing"):
             return f"per {self.unit or 'unit'}" if self.kind == "numeric" else "missing"
@@ -290,7 +283,8 @@ def _told_briefly(rows: tuple[Row, ...]) -> tuple[Row, ...]:
     def in_words(row: Row) -> Row:
         own = row.categories
         rest = tuple(text for other in rows if other is not row for text in other.categories)
-        return replace(row, excluded=rest if len(own) > max(len(rest), _MOST_LISTED) else ())
+        many = len(own) > max(len(rest), POLICY.most_categories)
+        return replace(row, excluded=rest if many else ())
 
     return tuple(map(in_words, rows))
 
@@ -467,7 +461,7 @@ def _text_risk_table(card: Scorecard) -> list[str]:
     lines: list[str] = []
     while columns:
         widths = [max(map(_text_width, column)) for column in (labels, *columns)]
-        fits = max(int((np.cumsum(np.add(widths, 3)) - 3 <= _WIDTH).sum()), 2)
+        fits = max(int((np.cumsum(np.add(widths, 3)) - 3 <= POLICY.line).sum()), 2)
         band = [labels, *columns[: fits - 1]]
         head, *rest = (_text_line(cells, widths, left=1) for cells in zip(*band, strict=True))
         lines += [head, "-+-".join("-" * width for width in widths[:fits]), *rest, ""]
@@ -493,12 +487,10 @@ def _text_width(text: str) -> int:
 
 # --- Markdown and LaTeX ---------------------------------------------------------------------------
 
-_MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~&])")
-
 
 def escape_markdown(text: str) -> str:
     """The text with every sign that Markdown could read as markup behind a backslash."""
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", text)
+    return re.sub(r"([\\`*_{}\[\]<>|#$~&])", r"\\\1", text)
 
 
 def card_markdown(card: Scorecard) -> str:
@@ -537,13 +529,11 @@ _LATEX_SPECIAL = str.maketrans(
     }
 )
 
-# LaTeX joins two hyphens, quotes or commas into one sign.
-_JOINED = re.compile(r"([-',])(?=\1)")
-
 
 def escape_latex(text: str) -> str:
     """The text with every special character of LaTeX written as the character itself."""
-    return _JOINED.sub(r"\1{}", text.translate(_LATEX_SPECIAL))
+    # LaTeX joins two hyphens, quotes or commas into one sign
+    return re.sub(r"([-',])(?=\1)", r"\1{}", text.translate(_LATEX_SPECIAL))
 
 
 def card_latex(card: Scorecard) -> str:
@@ -583,7 +573,9 @@ def _latex_risk_table(lines: Sequence[Sequence[str]]) -> list[str]:
     """The risks of the totals as a second tabular, in bands that fit a page; empty without them."""
     columns = np.arange(1, len(lines[0])) if lines else np.arange(0)
     parts: list[str] = []
-    for band in np.array_split(columns, -(-len(columns) // _BAND) or 1) if lines else ():
+    for band in (
+        np.array_split(columns, -(-len(columns) // POLICY.page_columns) or 1) if lines else ()
+    ):
         head, *rest = (_latex_row([line[0], *(line[k] for k in band)]) for line in lines)
         parts += [
             r"\medskip",

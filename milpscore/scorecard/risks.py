@@ -17,13 +17,12 @@ from milpscore.core.design import FloatArray, as_fraction
 from milpscore.core.errors import DataError
 from milpscore.data.checking import row_weights
 from milpscore.losses import LINKS
+from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import number, settle
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
 
-
-_TINY = 0.0005
 
 End: TypeAlias = Fraction | None
 
@@ -171,22 +170,21 @@ def _risk_text(scale: RiskScale, rule: DecisionRule, lower: End, upper: End) -> 
     if len(shown) == 1:
         # the figure of next to nothing, or to everything, says "less" or "more" by itself
         sign = "≤" if lower is None else "≥"
-        return f"{sign} {shown[0]}" if _TINY <= risks[0] < 1 - _TINY else shown[0]
+        near = POLICY.certain
+        return f"{sign} {shown[0]}" if near <= risks[0] < 1 - near else shown[0]
     low, high = shown
     return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
 def _percent(risk: float) -> str:
     """A risk in per cent, never written as a certainty."""
-    if risk < _TINY:
+    if risk < POLICY.certain:
         return "< 0.1%"
-    return "> 99.9%" if risk >= 1 - _TINY else f"{risk:.1%}"
+    return "> 99.9%" if risk >= 1 - POLICY.certain else f"{risk:.1%}"
 
 
 Z95 = 1.959963984540054
 """The normal quantile of a two-sided 95 % interval."""
-
-COLUMNS = ("total", "risk", "observed", "lower", "upper", "rows", "positives", "weight")
 
 
 def calibration_table(
@@ -258,8 +256,7 @@ def calibration_table(
             "rows": rows,
             "positives": added(count * hit).astype(np.int64),
             "weight": mass,
-        },
-        columns=list(COLUMNS),
+        }
     )
 
 

@@ -23,7 +23,8 @@ from milpscore.fitting import fit_card
 from milpscore.losses import Hinge, Logistic, RiskLoss, Squared
 from milpscore.losses.kinds import link_of
 from milpscore.scorecard import RiskScale, Scorecard, calibration_table, certified_card
-from milpscore.scorecard.certified import MAX_GROUPS, risk_scale
+from milpscore.scorecard.certified import risk_scale
+from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import attainable_totals
 from milpscore.scorecard.risks import wilson
 
@@ -186,7 +187,7 @@ def test_many_totals_are_put_into_few_groups(step: Any, scale: float, threshold:
     card = with_risks(numeric([1], threshold, step), X, y, scale)
     assert card.risk is not None
     found = cells(card)
-    assert 2 <= len(found["Total"]) <= MAX_GROUPS
+    assert 2 <= len(found["Total"]) <= POLICY.most_groups
     assert sum(map(int, found["Rows"])) == 400
     # each row lies in the group whose ends hold its total
     edges = [-math.inf, *map(float, card.risk.edges), math.inf]
