@@ -123,31 +123,27 @@ def _data(X: Any, y: Any, loss: RowLoss, weights: Any, labels: dict[str, Any]) -
     else:
         if any(label is not None for label in labels.values()):
             raise OptionError(f"class_weight and positive mean nothing to the {loss.name} loss")
-        raw, columns = _numbers(X, y, weights)
+        raw, columns = _numbers(X, y, loss, weights)
     merged = _merged(raw, loss)
     refuse_if_too_large(f"conic {loss.name}", len(merged.y), len(columns))
     return ConicData(raw, merged, columns, blocks, loss, design)
 
 
-def _numbers(X: Any, y: Any, sample_weight: Any) -> tuple[WeightedRows, tuple[Column, ...]]:
+def _numbers(
+    X: Any, y: Any, loss: RowLoss, sample_weight: Any
+) -> tuple[WeightedRows, tuple[Column, ...]]:
     """Return rows whose answers are numbers, and their columns."""
     from milpscore.data import apply_columns
     from milpscore.data.checking import as_frame, row_weights
     from milpscore.data.columns import raw_columns, refuse_equal_names
+    from milpscore.proximal.problem import row_answers
 
     frame = as_frame(X)
     columns = raw_columns(frame)
     refuse_equal_names(columns)
     if y is None:
         raise DataError("y is missing: pass one number for each row")
-    try:
-        answers = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"y holds no numbers ({error}): this loss needs numbers") from error
-    if answers.shape != (len(frame),):
-        raise DataError(
-            f"X has {len(frame)} rows but y has the shape {answers.shape}: give one number per row"
-        )
+    answers, _ = row_answers(y, len(frame), loss.task)
     weight = row_weights(sample_weight, len(frame))
     return WeightedRows(apply_columns(columns, frame), answers, weight), tuple(columns)
 

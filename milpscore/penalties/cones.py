@@ -51,7 +51,10 @@ class PenaltyCones:
 def cone_form(penalty: Any, p: int) -> PenaltyCones | None:
     """Return the cones of a penalty of p coefficients; None if it has none, or too many."""
     form = PenaltyCones(p)
-    for kind, fill in _FILLERS.items():
+    fillers: dict[type, Callable[[PenaltyCones, Any], bool]] = {
+        SparseHull: _hull, _Chains: _chains, OWL: _owl, GroupL1: _groups, EYE: _eye,
+    }  # fmt: skip
+    for kind, fill in fillers.items():
         if isinstance(penalty, kind):
             return form if fill(form, penalty) else None
     return None
@@ -119,11 +122,6 @@ def _eye(form: PenaltyCones, penalty: EYE) -> bool:
     form.lengths.append([*rows, *(({j: float(r[j])}, 0.0) for j in np.flatnonzero(r).tolist())])
     form.dear[:] = penalty.lam * np.maximum(2 * (1 - r), r)
     return True
-
-
-_FILLERS: dict[type, Callable[[PenaltyCones, Any], bool]] = {
-    SparseHull: _hull, _Chains: _chains, OWL: _owl, GroupL1: _groups, EYE: _eye,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -246,7 +246,7 @@ def prepare(
         raise OptionError(f"intercept={intercept!r}; use True (free) or False (fixed at 0).")
     operator = as_operator(X)
     n = operator.shape[0]
-    answers, n_classes = _answers(y, n, chosen.task)
+    answers, n_classes = row_answers(y, n, chosen.task)
     weight = _weights(sample_weight, n)
     if not weight.all():
         rows = np.flatnonzero(weight)
@@ -259,7 +259,7 @@ def prepare(
     )
 
 
-def _answers(y: Any, n: int, task: LossTask) -> tuple[FloatArray, int]:
+def row_answers(y: Any, n: int, task: LossTask) -> tuple[FloatArray, int]:
     """Return answers as floats, and the number of classes of the multinomial loss."""
     try:
         values = np.array(unmasked(y), dtype=np.float64)
