@@ -69,7 +69,8 @@ class _Page:
         """A rectangle; a flat one is a rule."""
         from matplotlib.patches import Rectangle
 
-        style = {"linewidth": line, "snap": True, "facecolor": fill, "edgecolor": edge}
+        style: dict[str, Any] = {"linewidth": line, "snap": True}
+        style |= {"facecolor": fill, "edgecolor": edge}
 
         def draw(figure: Figure, tall: float) -> None:
             corner, wide = (x / self.width, 1 - (y + height) / tall), width / self.width
