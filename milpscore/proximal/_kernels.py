@@ -3,7 +3,7 @@
 The quadratic d'Hd/2 + slope'd is known by H itself, or by the columns of a dense or sparse X with
 H = X' diag(curvature) X, never formed. There the intercept is eliminated: ``means`` are the
 columns' means under the curvature, and a column counts less its mean. ``penalty`` is a ``Ramps`` as
-``coordinate.kernel_form`` gives it. Each kernel ends when a full sweep moves no coordinate by more
+``Ramps.for_kernels`` gives it. Each kernel ends when a full sweep moves no coordinate by more
 than ``tol`` in units of the gradient, or after ``sweeps``, and returns its number of sweeps, one
 more than ``sweeps`` if it had not ended; between full sweeps coordinates at zero are left out.
 """

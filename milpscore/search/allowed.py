@@ -19,16 +19,13 @@ from milpscore.search.policy import POLICY
 
 @dataclass(frozen=True, eq=False)
 class AllowedPoints:
-    """The points each column may have, in rising order, and the ``scale`` (0: free) they are of.
+    """The points each column may have, and the scale they are of."""
 
-    A free scale is at least ``least``.
-    The price of a point is its penalty alone; what no penalty of one column at a time says is left
-    to the final choice among the cards found.
-    """
-
+    # a price is the penalty of one column's points alone: the final choice among the cards found
+    # looks at the penalties of whole cards
     choices: Choices
-    scale: float
-    least: float = 0.0
+    scale: float  # 0: free,
+    least: float = 0.0  # and at least this
 
     @classmethod
     def of(cls, statement: Statement, scale: float, least: float = 0.0) -> AllowedPoints:
@@ -81,10 +78,6 @@ class AllowedPoints:
         values, prices, counts = self.choices
         used = np.flatnonzero(w).tolist()
         return float(sum(prices[j, np.searchsorted(values[j, : counts[j]], w[j])] for j in used))
-
-    def take(self, order: list[int]) -> Choices:
-        """The choices of some columns."""
-        return type(self.choices)(*(each[order] for each in self.choices))
 
     @property
     def real_bounds(self) -> tuple[FloatArray, FloatArray]:

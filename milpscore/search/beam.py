@@ -29,64 +29,44 @@ Support = tuple[int, ...]
 
 
 class Coded(NamedTuple):
-    """Centred columns, of each only the entries off its most frequent value (its mode).
+    """Centred columns, each by its entries off its most frequent value (its mode)."""
 
-    ``weights`` (2, m): the rows' shares of the weight in the positive and the negative class;
-    ``values`` (p, V): distinct centred values, the mode alone where there are too many to code;
-    ``widths`` (p,): how many, 0 where there are too many; ``modes`` (p,): index of the mode;
-    ``starts`` (p + 1,): column j's entries are starts[j]:starts[j + 1]; ``rows``, ``codes``,
-    ``deltas`` (e,): an entry's row, the index of its value, and how far it lies off the mode.
-    """
-
-    weights: Any
-    values: Any
-    widths: Any
-    modes: Any
-    starts: Any
-    rows: Any
-    codes: Any
-    deltas: Any
+    weights: Any  # (2, m): the rows' shares of the weight in the positive and the negative class
+    values: Any  # (p, V): distinct centred values, the mode alone if they are too many to code
+    widths: Any  # (p,): how many, 0 if too many
+    modes: Any  # (p,): index of the mode
+    starts: Any  # (p + 1,): column j's entries are starts[j]:starts[j + 1]
+    rows: Any  # (e,): an entry's row,
+    codes: Any  # (e,): the index of its value,
+    deltas: Any  # (e,): and how far it lies off the mode
 
 
 class Groups(NamedTuple):
-    """Rows that agree on t columns: ``cells`` (m,) is each row's group, of which there are G.
+    """G groups of rows that agree on t columns."""
 
-    ``patterns`` (G, t): the groups' centred values; ``sides`` (2, G): their positive and negative
-    weight.
-    """
-
-    cells: Any
-    patterns: Any
-    sides: Any
+    cells: Any  # (m,): the group of each row
+    patterns: Any  # (G, t): the groups' centred values
+    sides: Any  # (2, G): their positive and negative weight
 
 
 class Choices(NamedTuple):
-    """Allowed points of t columns in rising order: ``values``, their ``prices`` (t, V), ``counts``.
+    """Allowed points of t columns in rising order."""
 
-    Of the V entries of column j the first ``counts[j]`` are meant.
-    """
-
-    values: Any
-    prices: Any
-    counts: Any
+    values: Any  # (t, V)
+    prices: Any  # (t, V)
+    counts: Any  # (t,): how many of the V entries are meant
 
 
 class Score(NamedTuple):
-    """How totals become risks: the ``scale`` (0: slope and intercept are free), the intercept.
+    """How totals become risks."""
 
-    A free slope is at most ``steepest``. With a fixed scale the intercept, in points, lies in
-    [lower, upper] on multiples of ``step`` (0: any). Below the loss ``parted`` no row is on its
-    wrong side: a rising slope takes it to 0. Newton steps that promise less than ``enough`` are the
-    last ones.
-    """
-
-    scale: float
-    steepest: float
-    lower: float
+    scale: float  # 0: slope and intercept are free
+    steepest: float  # the largest free slope
+    lower: float  # ends of the intercept in points, with a fixed scale,
     upper: float
-    step: float
-    parted: float
-    enough: float
+    step: float  # and what it is a multiple of (0: any)
+    parted: float  # loss below which no row is on its wrong side: a rising slope takes it to 0
+    enough: float  # Newton steps that promise less are the last ones
 
 
 @inner
@@ -150,13 +130,9 @@ def best_line(
     totals: Any, sides: Any, slope: float, shift: float, steepest: float, cutoff: float,
     parted: float, enough: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """Minimise the loss of slope * totals + shift, 0 <= slope <= steepest: (loss, slope, shift).
-
-    The one root-finder of the kernels; `milpscore.losses.lines` is NumPy's. The slope is held if
-    ``parted`` < 0. A search that cannot come below ``cutoff`` ends early, at a loss above its
-    least; one below ``parted`` ends with loss 0; a step that promises less than ``enough`` is taken
-    at its word.
-    """
+    """Minimise the loss of slope * totals + shift, 0 <= slope <= steepest: (loss, slope, shift)."""
+    # The one root-finder of the kernels; `milpscore.losses.lines` is NumPy's. The slope is held if
+    # ``parted`` < 0. A search that cannot come below ``cutoff`` ends early, above its least loss.
     held = parted < 0.0
     constant, odds, widest = constant_line(totals, sides)
     a, c = slope if held else min(slope, TUNED.steepest_start / widest, steepest), shift
@@ -164,6 +140,7 @@ def best_line(
     taken, halved = 0, 0
     # one loop over steps and their halvings: each call of the sums is compiled for itself
     while taken <= 100:
+        # 1) Judge the step: halve it until it keeps its promise, end if it only goes up.
         trial, gc, ga, hcc, hca, haa = line_sums(totals, sides, a + step * da, c + step * dc)
         if taken == 0 and trial > constant and not held and a > 0.0:
             # from worse than no slope at all a step can lead anywhere
@@ -174,6 +151,7 @@ def best_line(
             continue
         if trial > loss:
             break
+        # 2) Take it, and find the next one.
         a, c, loss = a + step * da, c + step * dc, trial
         taken, halved, step = taken + 1, 0, 1.0
         hcc, haa = hcc * (1.0 + TUNED.ridge) + 1e-300, haa * (1.0 + TUNED.ridge) + 1e-300
@@ -181,11 +159,12 @@ def best_line(
         decrement = -(da * ga + dc * gc)
         if loss < parted:
             return 0.0, a, c
-        # the larger the part of the loss that a step saves, the more the ones after it save
+        # 3) End at the least loss, or where the cutoff is out of reach: the larger the part of the
+        # loss that a step saves, the more the ones after it save.
         promise = (1.0 + TUNED.growth * decrement / loss) * decrement
         if decrement <= 1e-16 or (loss - promise > cutoff and decrement < 0.5 * loss):
             break
-        if decrement <= min(enough, 0.01 * loss):
+        if decrement <= min(enough, 0.01 * loss):  # so small a step keeps its promise
             a, c, loss = a + da, c + dc, loss - 0.5 * decrement
             break
     if a <= 0.0:  # a score that is better turned round is not a score at all
@@ -197,10 +176,8 @@ def best_line(
 def fitted_loss(
     totals: Any, offset: float, sides: Any, slope: float, shift: float, cutoff: float, score: Score
 ) -> tuple[float, float, float]:
-    """The least loss of totals in points: (loss, slope, shift), from the slope and shift given.
-
-    With a fixed scale the intercept in points, shift * scale - offset, obeys the score's rule.
-    """
+    """Return the least loss of totals in points: (loss, slope, shift), from a slope and a shift."""
+    # with a fixed scale the intercept in points, shift * scale - offset, obeys the score's rule
     free = score.scale <= 0.0
     parted = score.parted if free else -1.0
     start = slope if free else 1.0 / score.scale
@@ -230,10 +207,7 @@ def fitted_loss(
 
 @inner
 def tallied_totals(totals: Any, sides: Any, grid: bool) -> Any:
-    """Distinct totals and their positive and negative weight, where these are whole and close.
-
-    Otherwise, and where there are as many totals as rows, as they are given.
-    """
+    """Return distinct totals and their weights of both classes if the totals are whole and few."""
     m, low, high = len(totals), np.inf, -np.inf
     if not grid:
         return totals, sides
@@ -262,12 +236,10 @@ def tallied_totals(totals: Any, sides: Any, grid: bool) -> Any:
 
 @inner
 def step_gains(coded: Coded, groups: Groups, w: Any, low: Any, high: Any, saved: Any) -> None:
-    """What a Newton step within [low, high], (p,), along each column alone would save; in place.
-
-    The intercept follows: with g and h the first and second derivatives of the rows and
-    M = sum h, a column x has gradient sum g x - sum g sum h x / M and curvature
-    sum h x^2 - (sum h x)^2 / M. The distances x count from the columns' modes.
-    """
+    """Write what a Newton step within [low, high], (p,), along each column alone would save."""
+    # The intercept follows: with g and h the first and second derivatives of the rows and
+    # M = sum h, a column x has gradient sum g x - sum g sum h x / M and curvature
+    # sum h x^2 - (sum h x)^2 / M. The distances x count from the columns' modes.
     cells, patterns, weights = groups.cells, groups.patterns, coded.weights
     starts, rows, deltas, widths = coded.starts, coded.rows, coded.deltas, coded.widths
     (size, t), m = patterns.shape, len(cells)
@@ -335,22 +307,20 @@ def tallied(groups: Groups, coded: Coded, j: int) -> Any:
 
 @inner
 def part(groups: Groups, coded: Coded, columns: Any, named: bool) -> Groups:
-    """Part the groups by each of the columns; by one with too many values, row from row.
-
-    Only where ``named`` does the last one tell each row's group.
-    """
+    """Part the groups by each of the columns, by one of too many values row from row."""
     m, values = len(groups.cells), coded.values
     starts, rows, codes, deltas = coded.starts, coded.rows, coded.codes, coded.deltas
     for n in range(len(columns)):
         j, former, before = columns[n], groups.cells, groups.patterns
         t, width, mode = before.shape[1], coded.widths[j], coded.modes[j]
         single = width == 0 or width * len(before) > 4 * m + 1024
+        # 1) Name the new groups: one per (group, value) that occurs, or one per row.
         tally = coded.weights if single else tallied(groups, coded, j)
-        # names: the new group of each (group, value) that occurs, or of each row
         names, kept = np.empty(tally.shape[1], np.int64), 0
         for key in range(len(names)):
             names[key] = kept if single or tally[0, key] + tally[1, key] > 0.0 else -1
             kept += names[key] >= 0
+        # 2) Give them their values and weights.
         patterns, sides = np.empty((kept, t + 1)), np.empty((2, kept))
         for key in range(len(names)):
             g = names[key]
@@ -363,6 +333,7 @@ def part(groups: Groups, coded: Coded, columns: Any, named: bool) -> Groups:
         if single:
             for e in range(starts[j], starts[j + 1]):
                 patterns[rows[e], t] += deltas[e]
+        # 3) Give every row its group; after the last column only if they are asked for.
         if not named and n + 1 == len(columns):
             return Groups(former, patterns, sides)
         cells = np.empty(m, np.int64)
@@ -377,10 +348,8 @@ def part(groups: Groups, coded: Coded, columns: Any, named: bool) -> Groups:
 
 @inner
 def boxed_step(bend: Any, gradient: Any, low: Any, high: Any) -> Any:
-    """The d in [low, high] that minimises gradient'd + d'bend d/2, by coordinate descent.
-
-    The columns are centred, so that the intercept hardly bends with them.
-    """
+    """Return the d in [low, high] that minimises gradient'd + d'bend d/2, by coordinate descent."""
+    # (the columns are centred, so that the intercept hardly bends with them)
     n = len(gradient)
     d, slope = np.empty(n), np.empty(n)  # slope = gradient + bend d
     for j in range(n):
@@ -429,11 +398,8 @@ def weights_sums(patterns: Any, sides: Any, w: Any, gradient: Any, bend: Any) ->
 
 @inner
 def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
-    """Newton's method on weights w, the intercept last, in place: the loss.
-
-    The weights, not the intercept, stay within ``lower`` and ``upper``, shape (t,). It ends once a
-    step promises little; on rows that can be parted after some steps.
-    """
+    """Refit weights w (t + 1,), the intercept last, in place by Newton's method: the loss."""
+    # the weights, not the intercept, stay within ``lower`` and ``upper`` (t,)
     t = len(w) - 1
     gradient, bend = np.empty(t + 1), np.empty((t + 1, t + 1))
     low, high, moved = np.empty(t + 1), np.empty(t + 1), np.empty(t + 1)
@@ -443,6 +409,7 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
     step, length, decrement, loss, taken, halved = moved, 1.0, 0.0, np.inf, 0, 0
     # one loop over steps and their halvings, as in `best_line`
     while taken <= TUNED.refit_steps:
+        # 1) Judge the step: halve it until it keeps its promise, end if it only goes up.
         trial = weights_sums(patterns, sides, moved, gradient, bend)
         if taken > 0 and trial > loss - 0.1 * length * decrement and halved < 30:
             length, halved = 0.5 * length, halved + 1
@@ -451,11 +418,13 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
             continue
         if trial > loss:
             break
+        # 2) Take it; the step before promised little, or rows that can be parted never end it.
         for j in range(t + 1):
             w[j] = moved[j]
         loss, taken, halved, length = trial, taken + 1, 0, 1.0
         if taken > 1 and decrement <= TUNED.refit_decrement:
             break
+        # 3) Find the next step within the bounds.
         for j in range(t + 1):
             bend[j, j] = bend[j, j] * (1.0 + 1e-9) + 1e-12
         for j in range(t):
@@ -488,13 +457,11 @@ def refit_supports(
     coded: Coded, orders: Any, weights: Any, parents: Any, columns: Any, lower: Any, upper: Any,
     gains: Any,
 ) -> Any:  # fmt: skip
-    """Refit supports ``orders`` (B, t) with e columns more: losses (C,), weights (C, t + e + 1).
-
-    ``parents`` (C,), in rising order, and ``columns`` (C, e) say which; ``weights`` (B, t + 1).
-    The groups of the last one come third. Instead ``gains`` (B, p), where it has rows, gets what a
-    step along each column alone would save each parent; without weights there are groups alone.
-    It is one kernel because each one takes seconds to compile with all that it calls.
-    """
+    """Refit supports ``orders`` (B, t) with e columns more: losses (C,), weights (C, t + e + 1)."""
+    # ``parents`` (C,), in rising order, and ``columns`` (C, e) say which; ``weights`` (B, t + 1).
+    # The groups of the last one come third. Instead ``gains`` (B, p), if it has rows, gets what a
+    # step along each column alone would save each parent; without weights there are groups alone.
+    # It is one kernel because each one takes seconds to compile with all that it calls.
     t, count, more = orders.shape[1], len(columns), columns.shape[1]
     losses, found = np.empty(count), np.empty((count, t + more + 1))
     low, high = np.empty(t + more), np.empty(t + more)
@@ -525,16 +492,12 @@ def refit_supports(
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Merged rows as the beam reads them: ``coded`` columns minus their ``means``, shape (p,).
+    """Merged rows as the beam reads them."""
 
-    ``modes`` (p,) are the columns' most frequent values; ``grid``: all distances off them are
-    whole.
-    """
-
-    coded: Coded
-    means: FloatArray
-    modes: FloatArray
-    grid: bool
+    coded: Coded  # minus their
+    means: FloatArray  # (p,)
+    modes: FloatArray  # (p,): most frequent values
+    grid: bool  # whether all distances off them are whole
 
     @classmethod
     def of(cls, rows: MergedRows) -> Columns:
@@ -617,49 +580,36 @@ def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
 
 
 class Known(NamedTuple):
-    """A support's real weights: its columns in their ``order``, the intercept last; the loss.
-
-    ``floor`` is the loss with the least that points of these columns cost, ``key`` the columns in
-    rising order; ``lost`` says that some weight is too small to be a point beside the others.
-    """
+    """A support and its real weights."""
 
     order: Support
-    w: FloatArray
+    w: FloatArray  # in this order, the intercept last
     loss: float
-    floor: float
-    key: Support
-    lost: bool = False
+    floor: float  # the loss, and the least that points of these columns cost
+    key: Support  # the columns in rising order
+    lost: bool = False  # whether some weight is too small to be a point beside the others
 
 
 @dataclass(eq=False)
 class Beam:
-    """Supports by forward selection and exchange; every one that was refitted is remembered.
-
-    Real weights lie in ``lower``, ``upper`` (p,), infinite where a free slope leaves only the sign;
-    ``reach`` (p,) are the most points, of either sign, infinite with a fixed scale;
-    ``usable`` (p,) may enter, ``forced`` columns must; ``prices`` (p,) are the least a column's
-    points cost. Per size up to ``limit``, ``width`` are kept, out of the ``tried`` most
-    promising ones that are refitted, unless ``rules`` rule them out. Once ``work`` runs short, one
-    per size is refitted, so that the larger sizes are reached. ``growing``: the last size has a
-    smaller loss than the one before.
-    """
+    """Supports by forward selection and exchange; every one that was refitted is remembered."""
 
     columns: Columns
-    lower: FloatArray
+    lower: FloatArray  # (p,): ends of real weights, infinite if a free slope leaves only the sign
     upper: FloatArray
-    reach: FloatArray
-    usable: npt.NDArray[np.bool_]
-    forced: Support
-    prices: FloatArray
-    limit: int
-    width: int
-    tried: int
-    rules: SupportRules
-    work: Work = field(default_factory=Work)
+    reach: FloatArray  # (p,): most points of either sign, infinite with a fixed scale
+    usable: npt.NDArray[np.bool_]  # (p,): columns that may enter
+    forced: Support  # columns that must
+    prices: FloatArray  # (p,): the least a column's points cost
+    limit: int  # the largest size
+    width: int  # supports kept per size,
+    tried: int  # of so many that are refitted, the most promising ones
+    rules: SupportRules  # what constraints say of supports
+    work: Work = field(default_factory=Work)  # once it runs short, one per size is refitted
     known: dict[Support, Known] = field(default_factory=dict)
     sizes: dict[int, list[Known]] = field(default_factory=dict)
     refits: int = 0
-    growing: bool = True
+    growing: bool = True  # whether the last size has a smaller loss than the one before
 
     def __post_init__(self) -> None:
         # no range is left to columns that may not enter
@@ -672,11 +622,9 @@ class Beam:
         self.parts = np.where(coded.widths > 0, coded.widths, self.rows).astype(np.float64)
 
     def levels(self) -> Iterator[float]:
-        """Add columns one at a time up to the limit; the least loss of each size.
-
-        What is known of a size depends on no larger limit: a search with more terms knows all that
-        one with fewer does.
-        """
+        """Add columns one at a time up to the limit; yield the least loss of each size."""
+        # what is known of a size depends on no larger limit: a search with more terms knows all
+        # that one with fewer does
         beam = [self.support(self.forced)]
         yield beam[0].loss
         least = beam[0].loss
@@ -748,13 +696,10 @@ class Beam:
     def _asked(
         self, parents: list[Known], floors: FloatArray, tried: int
     ) -> dict[Support, tuple[int, int]]:
-        """The supports to refit, by what they promise: their parent, and the column they add.
-
-        Under constraints, of each parent the first ones that these let through as well.
-        """
+        """Return the supports to refit, by what they promise: their parent, the column they add."""
         asked: dict[Support, tuple[int, int]] = {}
         p = floors.shape[1]
-        if self.rules.statement.constraints:
+        if self.rules.statement.constraints:  # per parent the first ones that these let through
             for n, each in enumerate(floors):
                 ranked = np.argsort(each, kind="stable")[: np.isfinite(each).sum()].tolist()
                 self.work.spend(POLICY.rule_steps * p)

@@ -33,11 +33,9 @@ HeldOrBest: TypeAlias = Literal["held", "best"]
 
 
 def hinge_sweep(A: FloatArray, u: FloatArray, shifts: npt.ArrayLike) -> FloatArray:
-    """sum_i max(0, u_i - shift_kj A_ij) for A (n, d), u (n,) and shifts (K, d); shape (K, d).
-
-    One pass over A, by blocks of rows that stay in the cache, all columns of a block at once. The
-    terms are non-negative, so that a small sum keeps its digits.
-    """
+    """Return sum_i max(0, u_i - shift_kj A_ij) for A (n, d), u (n,) and shifts (K, d): (K, d)."""
+    # one pass over A, by blocks of rows that stay in the cache; the terms are not negative, so that
+    # a small sum keeps its digits
     n, d = A.shape
     factors = -np.asarray(shifts, dtype=np.float64)
     sums = np.zeros(factors.shape)
@@ -55,11 +53,7 @@ def hinge_sweep(A: FloatArray, u: FloatArray, shifts: npt.ArrayLike) -> FloatArr
 
 
 class MoveTable:
-    """The objective of points and of every single change of them.
-
-    Each card has the intercept ``-threshold`` ("held", hinge loss only) or its best allowed one
-    ("best"); after ``max_work`` row totals `spent` is true.
-    """
+    """The objective of points and of every single change of them, until ``max_work`` totals."""
 
     def __init__(
         self, statement: Statement, intercept: HeldOrBest, threshold: float, max_work: float
@@ -97,10 +91,7 @@ class MoveTable:
         return loss + self.statement.penalty(w)
 
     def moves(self, w: IntArray, totals: FloatArray, shifts: IntArray) -> FloatArray:
-        """Objective after adding ``shifts[k, j]`` to point j alone, shape (K, p).
-
-        Infinite for a shift of 0 and wherever the statement does not allow the points.
-        """
+        """Return the objective after adding ``shifts[k, j]`` to point j alone; inf: not allowed."""
         allowed = allowed_moves(self.statement, w, shifts)
         if self.held:
             self.work_left -= shifts.size * len(totals)
@@ -151,15 +142,12 @@ def _held_intercept(statement: Statement, threshold: float) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a descent ended: ``points`` (p,), the objective from the start on, its moves.
+    """Where a descent ended."""
 
-    ``complete`` is false where it ended for lack of work.
-    """
-
-    points: IntArray
-    trace: list[float]
+    points: IntArray  # (p,)
+    trace: list[float]  # the objective from the start on
     moves: list[tuple[int, int]]
-    complete: bool
+    complete: bool  # False if it ended for lack of work
 
 
 def descend(
@@ -168,11 +156,9 @@ def descend(
     shifts_from: Callable[[IntArray], IntArray],
     factor: float = 1.0,
 ) -> Descent:
-    """Take the best single change while the objective falls below ``factor`` times itself.
-
-    ``shifts_from`` gives the shifts (K, p) tried on points w (p,), 0 for none. Among equal moves
-    the first of the K, then the first column, is taken.
-    """
+    """Take the best single change while the objective falls below ``factor`` times itself."""
+    # ``shifts_from`` gives the shifts (K, p) tried on points w (p,), 0 for none; of equal moves the
+    # first of the K, then the first column, is taken
     w = start.copy()
     totals: FloatArray = table.rows.X @ w.astype(np.float64)
     trace, moves = [table.objective(w, totals)], []
@@ -281,13 +267,11 @@ class Neighbourhood:
         return full, self.loss.values(full) + penalty
 
     def polish(self, w: FloatArray) -> tuple[FloatArray, float]:
-        """Descend from coefficients w, shape (p,), while one or two moves help: (w, b), objective.
-
-        Of the moves those of which a quadratic model promises most are evaluated.
-        """
+        """Descend from coefficients w (p,) while one or two moves help: (w, b), the objective."""
         full, objectives = self.with_intercepts(w[None, :])
         v, best = full[0], float(objectives[0])
         for _ in range(POLICY.polish_steps):
+            # of all moves those are evaluated of which a quadratic model promises most
             moves = self._allowed(v[:-1], self._moves(v[:-1]))
             if not len(moves) or not np.isfinite(best):
                 break
@@ -394,10 +378,7 @@ def coordinate_descent(
 
 
 class _CoordinateSearch:
-    """The current coefficients with their totals on the merged rows.
-
-    Rows of one total and one value of the column that moves are one row, where that is fewer.
-    """
+    """The current coefficients with their totals on the merged rows."""
 
     def __init__(self, statement: Statement, card: Card, max_work: float, clock: Clock) -> None:
         self.statement = statement
@@ -499,6 +480,7 @@ class _CoordinateSearch:
         statement, (totals, levels, place) = self.statement, at
         column, values, code = self._column(k)
         cells = len(levels) * len(values)
+        # rows of one total and one value of the column that moves are one row, if that is fewer
         if self.limited or 2 * cells > len(totals):
             work = POLICY.limited_work if self.limited else 1
             self.work_left -= work * totals.size * len(shifts)

@@ -59,11 +59,8 @@ def nearest_points(statement: Statement, w: npt.ArrayLike) -> IntArray:
 def limit_terms(
     statement: Statement, points: IntArray, w: npt.ArrayLike
 ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """Rows of points (N, p) without their terms of least |w| (p,) beyond the limit; which are fine.
-
-    Of equal weights the later column is dropped first. A row is not fine where more columns than
-    allowed cannot be 0, or a constraint is broken.
-    """
+    """Return points (N, p) without their terms of least |w| (p,) beyond the limit; which hold."""
+    # of equal weights the later column is dropped first
     limit = statement.max_terms
     fine = np.ones(len(points), dtype=bool)
     if limit is not None:
@@ -246,11 +243,9 @@ def rounded_card(
     figures: dict[str, Any] | None = None,
     **details: Any,
 ) -> RoundedCard:
-    """The card of the points (p,) a method ended at, with its best allowed intercept.
-
-    Too many terms are cut by dropping those of least absolute weight w, shape (p,); points that
-    still break a constraint are changed one at a time until they meet it.
-    """
+    """Return the card of the points (p,) a method ended at, its best intercept, and the record."""
+    # too many terms are cut by dropping those of least absolute weight w (p,); points that still
+    # break a constraint are changed one at a time until they meet it
     limited, fine = limit_terms(statement, points[None, :], w)
     final: IntArray | None = limited[0]
     if not fine[0]:

@@ -162,10 +162,7 @@ def fast_risk_card(
 
 
 def fast_risk_cards(statement: Statement, least: float, time_limit: float) -> tuple[Card, Card]:
-    """The fast risk score at scales from ``least`` on, and the best card found whatever its scale.
-
-    The second one is the first where no card that was found is better at a steeper slope.
-    """
+    """Return the fast risk score at scales from ``least`` on, and the best card at any scale."""
     search = _Search(statement, 0.0, least, 8, 20, 6, Work.of(time_limit))
     search.run()
     held = search.best()
@@ -173,11 +170,8 @@ def fast_risk_cards(statement: Statement, least: float, time_limit: float) -> tu
 
 
 def fast_points(statement: Statement, work: Work, multiples: int = 1) -> IntArray:
-    """Return points (V, p) of fast risk scores of the statement's ranges, sets, terms and rules.
-
-    The best of each size, and no points at all, for any loss: the caller judges ``multiples`` of
-    each, and where the work left does not reach for all of them fewer are returned.
-    """
+    """Return points (V, p) for any loss: the best fast risk scores per size, and no points."""
+    # the caller judges ``multiples`` of each: as many are returned as the work left reaches for
     design = statement.design
     plain = replace(
         _plain_statement(design, None, None, None), coef_min=statement.coef_min,
@@ -264,10 +258,7 @@ class _Finish:
         return loss + self.statement.penalty(w)
 
     def answer(self, w: IntArray, refits: int, rounded: int) -> tuple[FastRisk, bool]:
-        """The card of these points, and whether it is allowed.
-
-        Where limits on errors bind, with the intercept they leave.
-        """
+        """Return the card of these points, with the intercept that limits on errors leave."""
         scale = self.score.scale
         w = w if scale else self._reduced(w)
         groups, totals, offset = self._totals(w)
@@ -353,13 +344,11 @@ class _Finish:
         return max(1.0 / float(slopes[k]), self.least), values[k]
 
     def _reduced(self, w: IntArray) -> IntArray:
-        """Points divided by their greatest common divisor, where that is allowed.
-
-        Not where one of the smaller ones would have to add more to the score than it may.
-        """
+        """Divide points by their greatest common divisor, if that is allowed and costs no more."""
         divisor = int(np.gcd.reduce(w))
         if divisor <= 1:
             return w
+        # one of the smaller points may have to add no more to the score than it may
         if (steepest := self.score.steepest) < math.inf:
             groups, totals, _ = self._totals(w)
             if divisor * self._line(groups, totals, steepest)[1] > steepest:
@@ -440,20 +429,22 @@ class _Search:
         self.narrow_from: int | None = None
 
     def run(self) -> None:
-        """Size by size: grow supports, round the best ones, move points and columns of the cards.
-
-        Nothing depends on the sizes to come, so that a limit raised never costs a card.
-        """
+        """Grow supports size by size, round the best ones, move points and columns of the cards."""
+        # nothing depends on the sizes to come, so that a limit raised never costs a card
         for loss in self.beam.levels():
+            # 1) Round the best supports of this size to cards; end once one parts the classes.
             if loss < self.score.parted:  # real weights part the classes: do whole points?
                 self._round(self.n_rounded)
                 if self.least < self.score.parted:
                     return
             self._round(self.n_rounded if self.work.plenty else 1)
+
+            # 2) Improve the best cards by moves, and go on to the next size.
             self._improve()
             self.size += 1
             if self.narrow_from is None and not self.work.plenty:
                 self.narrow_from = self.size
+        # 3) Say what a limit cut short; mend the best cards if constraints allow none of them.
         self.work.cut = self._cut()
         if self.least == math.inf and self.statement.constraints:
             self._mend()

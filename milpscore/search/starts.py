@@ -81,6 +81,7 @@ def start_card(
     clock, statement = Clock.of(time_limit), program.statement
     steps = [(size, reach) for size in _sizes(statement) for reach in _reaches(statement)]
     tighter = {step: _tightened(statement, *step) for step in steps}
+    # 1) Round a path of models to a card per step, from the tightest statement on.
     rough: dict[tuple[int, int], Card | None] = {}
     models = _models_within(statement, "auto", "auto", 12, max_work / 4, clock)
     for step in steps:
@@ -88,6 +89,7 @@ def start_card(
         wanted = models if step == steps[-1] or not clock.is_up else None
         found = wanted and _best_rounded(tighter[step], wanted, 1, 0.0, clock)
         rough[step] = found.card if found else None
+    # 2) Descend per step from the best card so far and from the rounded one.
     best: Card | None = None
     held: dict[int, Card | None] = {}
     for size, reach in steps:
@@ -96,11 +98,8 @@ def start_card(
         starts = [_least(here, [held.get(reach), narrower, rough.get((size, reach))])]
         starts[0] = starts[0] or first_card(here)
         starts += [rough[size, reach]] if rough.get((size, reach)) not in (None, *starts) else []
-        work = (
-            max_work
-            / (POLICY.work_shares if size > POLICY.small_sizes else POLICY.work_shares / 2)
-            / 2
-        )
+        shares = POLICY.work_shares if size > POLICY.small_sizes else POLICY.work_shares / 2
+        work = max_work / shares / 2
         ends = [
             coordinate_descent(here, start, max_work=work, time_limit=clock)
             for start in starts
@@ -165,11 +164,9 @@ def heuristic_result(
     time_limit: float,
     options: dict[str, Any],
 ) -> Result:
-    """Return the better of a fast card and the empty one, polished if asked; nothing is proved.
-
-    ``began`` is when the search for the fast card did, ``cut`` what a limit kept it from;
-    ``options`` are put down in the result.
-    """
+    """Return the better of a fast card and the empty one, polished if asked; nothing is proved."""
+    # ``began`` is when the search for the fast card did, ``cut`` what a limit kept it from;
+    # ``options`` are put down in the result
     clock, statement = Clock.of(time_limit), program.statement
     cards = [fast]
     # the search has held a risk score against no points at all
@@ -223,13 +220,12 @@ def _is_logistic(statement: Statement) -> bool:
 
 
 def start_beside(program: Program, fast: Card | None, max_work: float, clock: Clock) -> Card | None:
-    """A card to start from beside a fast one, which may be None.
-
-    The fast search of a risk score without constraints has seen all that a start from nothing
-    would: over 37 tables and limits it was never worse, so that a descent from its card is enough.
-    It has exchanged columns as well, by compiled code: of 33 tables and limits an exchange helped
-    its card on one, and took up to three seconds; the penalties of whole cards are left to it.
-    """
+    """Return a warm-start card to use alongside the fast-mode card (``fast`` may be None)."""
+    # The fast search of a risk score without constraints has seen all that a start from nothing
+    # would: over 37 tables and limits it was never worse, so that a descent from its card is
+    # enough. It has exchanged columns as well, by compiled code: of 33 tables and limits an
+    # exchange helped its card on one, and took up to three seconds; the penalties of whole cards
+    # are left to it.
     statement = program.statement
     if fast is None or statement.constraints or not _is_logistic(statement):
         return start_card(program, max_work=max_work, time_limit=clock)
@@ -241,12 +237,10 @@ def start_beside(program: Program, fast: Card | None, max_work: float, clock: Cl
 def fast_cards(
     statement: Statement, time_limit: float, least: float = 0.0
 ) -> tuple[Card | None, Card | None]:
-    """A card within milliseconds, and the best one found whatever its scale; None: none was found.
-
-    A fast risk score, or its points under the statement's loss. Where scales are free the first
-    card's is at least ``least``, and the second one is the first unless a steeper one is better.
-    ``time_limit`` is the `Work` allowed, whose ``cut`` says what was not looked at, or its seconds.
-    """
+    """Return a fast card whose free scale is at least ``least``, and the best one at any scale."""
+    # A fast risk score, or its points under the statement's loss; None if there is none.
+    # ``time_limit`` is the `Work` allowed, whose ``cut`` says what was not looked at, or its
+    # seconds.
     work = Work.of(time_limit)
     from milpscore.search.risk import fast_points, fast_risk_card, fast_risk_cards  # loads numba
 
@@ -342,13 +336,9 @@ def find_start(
     max_work: float = 1e8,
     time_limit: float = math.inf,
 ) -> RoundedCard | None:
-    """The best card of `proximal_start` under the statement alone, with figures of its model.
-
-    ``figures`` are ``surrogate`` (loss and penalty of the model), ``surrogate_lam`` (the columns
-    scaled to unit deviation), ``surrogate_objective`` and ``surrogate_loss``, which belong to
-    another problem than the card's and bound nothing, and ``surrogate_gap`` (its relative duality
-    gap). None where the work allowed does not reach for the path, or no rounded card is allowed.
-    """
+    """Return the best card of `proximal_start` under the statement alone, with figures."""
+    # ``figures`` belong to the model (its columns of unit deviation), another problem than the
+    # card's, and bound nothing; None if the work does not reach for the path, or no card is allowed
     if loss not in get_args(Surrogate) or penalty not in get_args(PathPenalty):
         raise OptionError(
             f"loss={loss!r}, penalty={penalty!r}: use one of {', '.join(get_args(Surrogate))} and "
@@ -524,13 +514,9 @@ def _most_points(statement: Statement) -> float:
 
 
 def _scaled(statement: Statement, w: FloatArray, deviation: FloatArray) -> Iterator[IntArray]:
-    """The weights as they are, and with their largest at each of several points; all rounded.
-
-    Of those that break constraints, the one of fewest points is changed until it meets them.
-
-    Under the 0-1 loss only the proportions count; under the hinge the size counts too, and a
-    margin m asks for m times the weights of margin 1.
-    """
+    """Yield the weights as they are, and with their largest at each of several points, rounded."""
+    # under the 0-1 loss only the proportions count; under the hinge the size counts too, and a
+    # margin m asks for m times the weights of margin 1
     kept = _leading(statement, w, deviation)
     size = float(np.abs(kept).max())
     if size == 0:
@@ -548,7 +534,7 @@ def _scaled(statement: Statement, w: FloatArray, deviation: FloatArray) -> Itera
         else:
             refused.append(points[0])
     if statement.constraints and refused:
-        # the fewest points are the easiest to mend
+        # of those that break constraints, the one of fewest points is the easiest to mend
         mended = repaired_points(statement, min(refused, key=lambda w: int(np.abs(w).sum())))
         if mended is not None:
             yield mended

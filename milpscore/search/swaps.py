@@ -22,43 +22,32 @@ from milpscore.search.policy import TUNED
 
 
 class Entries(NamedTuple):
-    """What totals need of the coded columns; few arrays, as each costs time to compile.
-
-    ``alike`` (p,): all entries of the column are one distance off its mode.
-    """
+    """What totals need of `Coded`; few arrays, as each costs time to compile."""
 
     weights: Any
     starts: Any
     rows: Any
     deltas: Any
-    alike: Any
+    alike: Any  # (p,): whether all entries of the column are one distance off its mode
 
 
 class SwapRows(NamedTuple):
-    """The rows and the points their columns may have.
-
-    ``grid``: all distances off the modes are whole; ``modes`` and ``means`` (p,) of the columns as
-    they are read, of which a total lacks w.modes, one of centred columns w.means; ``nothing`` (p,):
-    the choice closest to 0 of each column.
-    """
+    """The rows and the points their columns may have."""
 
     entries: Entries
     choices: Choices
     score: Score
-    grid: bool
-    modes: Any
-    means: Any
-    nothing: Any
+    grid: bool  # whether all distances off the modes are whole
+    modes: Any  # (p,), of the columns as they are read: a total lacks w.modes,
+    means: Any  # (p,): and one of centred columns w.means
+    nothing: Any  # (p,): the choice closest to 0 of each column
 
 
 class Moves(NamedTuple):
-    """Moves to be judged, ``each`` of them (one, to, two, at): columns and their new choices.
+    """Moves to be judged."""
 
-    ``one`` is negative where a column moves alone; ``promises`` are the objectives expected.
-    """
-
-    promises: Any
-    each: Any
+    promises: Any  # the objectives expected
+    each: Any  # (one, to, two, at): columns and their new choices, one < 0 if two moves alone
 
 
 @inner
@@ -90,11 +79,9 @@ def multipliers(values: Any, counts: Any, scale: float, order: Any, w: Any) -> A
 def rounded(
     rows: SwapRows, patterns: Any, shares: Any, order: Any, w: Any, index: Any, state: Any
 ) -> None:
-    """The best of many roundings of a support's real weights w (t + 1,) on its groups of rows.
-
-    ``patterns`` (G, t) and ``shares`` (2, G) are the groups'; ``index`` (p,) gets the choices of
-    its columns ``order`` (t,), ``state`` (3,) objective, slope and shift.
-    """
+    """Find the best of many roundings of a support's real weights w (t + 1,)."""
+    # ``patterns`` (G, t) and ``shares`` (2, G) are those of its groups of rows; ``index`` (p,) gets
+    # the choices of its columns ``order`` (t,), ``state`` (3,) objective, slope and shift
     values, costs, counts = rows.choices.values, rows.choices.prices, rows.choices.counts
     means, modes, score, grid = rows.means, rows.modes, rows.score, rows.grid
     t, totals = len(order), np.empty(len(patterns))
@@ -104,6 +91,7 @@ def rounded(
         last[k] = -1
     each = multipliers(values, counts, score.scale, order, w)
     for n in range(len(each)):
+        # 1) Round each weight to its nearest choice, and add up totals and prices.
         new, price, offset, off_mode = False, 0.0, 0.0, 0.0
         for i in range(len(totals)):
             totals[i] = 0.0
@@ -122,6 +110,7 @@ def rounded(
             if point != 0.0:
                 for i in range(len(totals)):
                     totals[i] += point * patterns[i, k]
+        # 2) Judge points other than the last ones by the loss; keep the best.
         if not new:
             continue
         for k in range(t):
@@ -147,10 +136,7 @@ def price_moves(
     entries: Entries, totals: Any, a: float, c: float, free: bool, columns: Any, slopes: Any,
     bends: Any,
 ) -> None:  # fmt: skip
-    """Gradient and curvature of the loss in the points of each of the columns, in place, (p,).
-
-    The shift follows, and the slope where that is ``free``.
-    """
+    """Write gradient and curvature of the loss in each column's points; the line follows."""
     m, weights = len(totals), entries.weights
     starts, where, deltas = entries.starts, entries.rows, entries.deltas
     row = np.empty((m, 3))  # first and second derivative, and the second times the total
@@ -201,10 +187,7 @@ def offered(
     choices: Choices, index: Any, columns: Any, before: float, slopes: Any, bends: Any,
     moves: Moves, one: int, to: int,
 ) -> None:  # fmt: skip
-    """List the two most promising other choices of each column after the move (one, to).
-
-    Each in the place of the least promising move listed, where it promises more.
-    """
+    """List the two most promising other choices of each column after the move (one, to)."""
     values, costs, counts = choices.values, choices.prices, choices.counts
     promises, each = moves.promises, moves.each
     for i in range(len(columns)):
@@ -220,7 +203,7 @@ def offered(
                 first, second, at, next_at = value, first, v, at
             elif v != now and value < second:
                 second, next_at = value, v
-        for _ in range(2):
+        for _ in range(2):  # in the place of the least promising move listed, if it promises more
             k = 0
             for n in range(1, len(promises)):
                 if promises[n] > promises[k]:
@@ -233,10 +216,8 @@ def offered(
 
 @inner
 def first_target(rows: SwapRows, index: Any, own: Any, n: int) -> tuple[int, int]:
-    """The n-th first move of a pair: a column of the card, and its new choice, -1 if none.
-
-    Each column may lose its points, or have a little fewer or more.
-    """
+    """Return the n-th first move of a pair: a column of the card, its new choice (-1: none)."""
+    # each column may lose its points, or have a little fewer or more
     j, kind = own[n // 3], n % 3
     now, nothing = index[j], rows.nothing[j]
     to = nothing if kind == 0 else now + 2 * kind - 3
@@ -279,11 +260,10 @@ def list_pairs(
     rows: SwapRows, index: Any, sums: Any, state: Any, totals: Any, own: Any, movable: Any,
     tempered: bool, moves: Moves,
 ) -> None:  # fmt: skip
-    """List the most promising moves of two columns, the first one of the card.
-
-    Slope and shift follow the first move. ``sums`` (2,) are what the totals lack, and the price of
-    the points. At a lower, ``tempered`` slope more rows of a widely spread score have derivatives.
-    """
+    """List the most promising moves of two columns, the first one of the card."""
+    # Slope and shift follow the first move. ``sums`` (2,) are what the totals lack, and the price
+    # of the points. At a lower, ``tempered`` slope more rows of a widely spread score have
+    # derivatives.
     values, score = rows.choices.values, rows.score
     free = score.scale <= 0.0 and not tempered
     other, slopes, bends = np.empty(len(totals)), np.empty(len(index)), np.empty(len(index))
@@ -386,14 +366,12 @@ def placed(rows: SwapRows, index: Any, totals: Any, sums: Any) -> None:
 def improve(
     rows: SwapRows, index: Any, state: Any, movable: Any, limit: int, first: int, last: int
 ) -> None:
-    """Move points of one column, or else of two, while the objective falls; all in place.
-
-    ``index`` (p,) are the choices of the columns, ``state`` (3,) objective, slope and shift;
-    ``movable`` are the columns that may move, and at most ``limit`` may have points. Three ways of
-    listing moves follow each other where nothing is better, from ``first`` to ``last``, and from
-    the first one again for a better card: single ones, pairs, and pairs priced at a lower slope,
-    for scores that spread so widely that prices say little.
-    """
+    """Move points of one column, or else of two, while the objective falls; all in place."""
+    # ``index`` (p,) are the choices of the columns, ``state`` (3,) objective, slope and shift;
+    # ``movable`` are the columns that may move, and at most ``limit`` may have points. Three ways
+    # of listing moves follow each other if nothing is better, from ``first`` to ``last``, and from
+    # the first one again for a better card: single ones, pairs, and pairs priced at a lower slope,
+    # for scores that spread so widely that prices say little.
     score, p = rows.score, len(index)
     totals, sums = np.empty(rows.entries.weights.shape[1]), np.empty(2)
     slopes, bends, after = np.empty(p), np.empty(p), np.empty(3)

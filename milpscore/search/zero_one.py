@@ -23,12 +23,10 @@ def least_errors(
     low: int,
     high: int,
 ) -> tuple[IntArray, int]:
-    """Least net errors with a column's weight set to each choice, (C,), and array entries passed.
-
-    ``totals`` (m,) are the card's without the column ``values[codes]``, values ascending; ``net``
-    (m,) is positive minus negative weight of the rows; a row is positive from its threshold in
-    [low, high].
-    """
+    """Return least net errors with a column's weight set to each choice, (C,), and the work."""
+    # ``totals`` (m,) are the card's without the column ``values[codes]``, values ascending; ``net``
+    # (m,) is positive minus negative weight of the rows; thresholds lie in [low, high]; the work is
+    # counted in array entries passed
     m, cards = len(totals), len(values)
     errors = np.empty(len(choices), np.int64)
     start = int(totals.min())
@@ -59,11 +57,9 @@ def least_by_curves(
     curve: Any,
     errors: Any,
 ) -> None:
-    """:func:`least_errors` where totals are dense; thresholds count from the least total here.
-
-    ``below`` (V, length) comes zeroed, for D_v(t): the net weight of the rows with value v and one
-    of the t least totals. ``curve`` has room for the sum of the D_v, each moved by weight * v.
-    """
+    """Write `least_errors` of dense totals; thresholds count from the least total here."""
+    # ``below`` (V, length) comes zeroed, for D_v(t): the net weight of the rows with value v and
+    # one of the t least totals. ``curve`` has room for the sum of the D_v, each moved by weight * v
     cards, length = below.shape
     negative, start = 0, totals[0]  # errors where every row is called positive; the least total
     for i in range(len(totals)):
