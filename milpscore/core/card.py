@@ -200,7 +200,7 @@ class TotalCuts:
 
 
 def _two_sum(a: FloatArray, b: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """A sum as it is rounded, and what rounding took (Knuth, TAOCP 2, sec. 4.2.2)."""
+    """Return a sum as it is rounded, and what rounding took (Knuth, TAOCP 2, sec. 4.2.2)."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
@@ -284,7 +284,7 @@ class DecisionRule:
         return np.asarray(totals, dtype=np.float64) >= float(self.cut)
 
     def decision(self, totals: FloatArray) -> FloatArray:
-        """A value that is > 0 exactly where the total is positive, and never 0.
+        """Return a value that is > 0 exactly where the total is positive, and never 0.
 
         On the grid it is total - T + step/2. Off the grid a total between T - step/2 and T gets
         half its (negative) distance to T instead, which keeps both the sign and the order.

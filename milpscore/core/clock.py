@@ -29,7 +29,7 @@ class Clock(float):
     """The source of time; tests put a clock of their own here."""
 
     def __new__(cls, limit: float = math.inf) -> Clock:
-        """A clock that starts now."""
+        """Return a clock that starts now."""
         self = super().__new__(cls, limit)
         self._started = cls._time()
         return self

@@ -25,7 +25,7 @@ def distributed_package() -> Any:
 
 @contextmanager
 def connected(address: str, refusal: type[MilpscoreError]) -> Iterator[Any]:
-    """A client of a scheduler that has a worker; else an error of the kind ``refusal``."""
+    """Yield a client of a scheduler that has a worker; else an error of the kind ``refusal``."""
     distributed = distributed_package()
     try:
         # asked first: a client that fails on a malformed address waits 20 s when it is collected

@@ -170,7 +170,7 @@ class ConicProgram(Program):
         return replace(self, model=model)
 
     def exact(self) -> Program:
-        """The integer program that this one relaxes, in Pyomo.
+        """Return the integer program that this one relaxes, in Pyomo.
 
         Raises NotApplicableError where there is none yet for this loss or penalty, or where
         constraints were added, which CVXPY cannot hand to Pyomo.
@@ -347,7 +347,7 @@ class ConeForm:
         }
 
     def dual_bound(self, x: FloatArray, z: FloatArray) -> float:
-        """The dual objective, lowered by what its residual can be worth at the point found.
+        """Return the dual objective, lowered by what its residual can be worth at the point found.
 
         For x in the feasible set c.x >= -b.z + (c + A'z).x: exact only up to the size of x.
         """

@@ -73,7 +73,7 @@ def _gcd(a: Fraction, b: Fraction) -> Fraction:
 
 
 def on_grid(values: npt.ArrayLike, step: Fraction) -> npt.NDArray[np.int64]:
-    """The values as whole multiples of ``step``."""
+    """Return the values as whole multiples of ``step``."""
     array = np.asarray(values, dtype=np.float64)
     # The grid is bounded, so value * denominator / numerator is a few ulps from an integer.
     return np.rint(array * (step.denominator / step.numerator)).astype(np.int64)
@@ -355,7 +355,7 @@ def _sums(group: IntArray, weight: FloatArray, count: int) -> FloatArray:
 
 
 def count_distinct(X: FloatArray) -> int:
-    """The number of distinct rows of finite numbers."""
+    """Return the number of distinct rows of finite numbers."""
     return len(_distinct_rows(X)[0])
 
 
@@ -405,7 +405,7 @@ def _sorting_keys(X: FloatArray) -> list[FloatArray]:
 
 
 def plain_label(label: Any) -> bool | int | float | str:
-    """A class label as a plain Python value."""
+    """Return a class label as a plain Python value."""
     value = label.item() if isinstance(label, np.generic) else label
     if isinstance(value, str):
         return str(value)

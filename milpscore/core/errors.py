@@ -82,7 +82,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         del self._homes[self.name_of(name)]
 
     def name_of(self, name: str) -> str:
-        """The name as it was registered; the registry's error where there is none."""
+        """Return the name as it was registered; the registry's error where there is none."""
         known = {_folded(each): each for each in self._homes}
         if (found := known.get(_folded(name))) is not None:
             return found
@@ -111,7 +111,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 
 
 def _folded(name: str) -> str:
-    """A name without case, hyphens and underscores."""
+    """Return a name without case, hyphens and underscores."""
     return name.lower().replace("_", "").replace("-", "")
 
 
@@ -138,7 +138,7 @@ def is_whole(value: Any, least: float) -> bool:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question that names the nearest of the known names; empty where none is near."""
+    """Return a question that names the nearest of the known names; empty where none is near."""
     return "".join(
         f"did you mean {close!r}? " for close in get_close_matches(name, list(known), n=1)
     )

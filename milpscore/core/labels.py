@@ -37,7 +37,7 @@ class PointsByName:
         return own[0] if len(own) == 1 else tuple(own)
 
     def _positions(self, name: Any) -> list[int]:
-        """The column of this name, else those of the feature."""
+        """Return the column of this name, else those of the feature."""
         own = [j for j, column in enumerate(self._columns) if column.name == name]
         return own or [j for j, column in enumerate(self._columns) if column.feature == name]
 
@@ -92,11 +92,11 @@ class Labeller:
         self._known = {id(var): label for label, var in self.variables.items()}
 
     def __call__(self, data: Any) -> str:
-        """The label of a variable or a row."""
+        """Return the label of a variable or a row."""
         return self._known.get(id(data)) or self._new(data)
 
     def _new(self, data: Any) -> str:
-        """A label that nothing else has."""
+        """Return a label that nothing else has."""
         text = self._text(data)
         unique, number = text, 2
         while unique in self._taken:
@@ -105,7 +105,7 @@ class Labeller:
         return unique
 
     def _text(self, data: Any) -> str:
-        """A component's name, with the column's in place of its position."""
+        """Return a component's name, with the column's in place of its position."""
         parent = data.parent_component()
         named = _columns_of(parent, len(self._labels))
         if named is None:
@@ -117,7 +117,7 @@ class Labeller:
 
 
 def _plain_part(part: Any) -> str:
-    """A further part of an index."""
+    """Return a further part of an index."""
     return re.sub(r"[^0-9A-Za-z]", "_", str(part))
 
 

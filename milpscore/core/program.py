@@ -30,7 +30,7 @@ MODEL_FILES = (".lp", ".mps")
 
 
 def summary_box(caption: str, figures: Mapping[str, str], below: Sequence[str]) -> str:
-    """A captioned table of names and values with HTML below it; the values are escaped."""
+    """Return a captioned table of names and values with HTML below it; the values are escaped."""
     left, right = (f' style="text-align: {side}"' for side in ("left", "right"))
     body = "\n".join(
         f'<tr><th scope="row"{left}>{escape(name)}</th><td{right}>{escape(value)}</td></tr>'
@@ -207,7 +207,7 @@ class Program:
         return self.model.component("alpha") is not None
 
     def relaxed(self) -> Program:
-        """A new program without integrality; bounds and whatever a user added stay."""
+        """Return a new program without integrality; bounds and whatever a user added stay."""
         return self._with_integrality("relaxed")
 
     def exact(self) -> Program:
@@ -307,7 +307,7 @@ class Program:
             ) from error
 
     def card(self) -> Card:
-        """The card nearest to the model's current values."""
+        """Return the card nearest to the model's current values."""
         w, b = self.coefficients()
         points = np.rint(w).astype(np.int64)
         if self.statement.scales is not None:
@@ -368,14 +368,14 @@ def is_conic(program: Program) -> TypeGuard[ConicProgram]:
 
 
 def variables(model: Any) -> list[Any]:
-    """Every variable of the model in declaration order, fixed ones included."""
+    """Return every variable of the model in declaration order, fixed ones included."""
     import pyomo.environ as pyo
 
     return list(model.component_data_objects(pyo.Var, descend_into=True))
 
 
 def constraints(model: Any) -> list[Any]:
-    """Every active constraint of the model in declaration order."""
+    """Return every active constraint of the model in declaration order."""
     import pyomo.environ as pyo
 
     return list(model.component_data_objects(pyo.Constraint, active=True, descend_into=True))

@@ -77,7 +77,7 @@ class Head(msgspec.Struct):
 
 
 def text_of(path: Path, *, most: int = LIMITS.max_bytes, encoding: str = "utf-8") -> str:
-    """The text of a file; DataError where it is too large or not in UTF-8."""
+    """Return the text of a file; DataError where it is too large or not in UTF-8."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -91,7 +91,7 @@ def text_of(path: Path, *, most: int = LIMITS.max_bytes, encoding: str = "utf-8"
 def parsed(
     text: str | bytes, layout: type[T] | Any = Any, what: str = "the file", whole: int = 0
 ) -> Any:
-    """A text of JSON as a value of ``layout``, a type that msgspec understands.
+    """Return a text of JSON as a value of ``layout``, a type that msgspec understands.
 
     Fractions are text such as "3/10". A DataError says that the text is not JSON, that an object
     repeats a key, or where what it holds does not fit the layout. A file of ``whole`` bytes may
@@ -118,7 +118,7 @@ def _unique(what: str, pairs: list[tuple[str, Any]]) -> None:
 
 
 def typed(value: Any, layout: type[T] | Any, what: str) -> Any:
-    """A value that is read already, held to ``layout`` as :func:`parsed` does."""
+    """Return a value that is read already, held to ``layout`` as :func:`parsed` does."""
     try:
         return msgspec.convert(value, layout, dec_hook=_by_hand)
     except msgspec.ValidationError as error:
@@ -229,7 +229,7 @@ def _by_hand(kind: Any, value: Any) -> Any:
 
 
 def arrays(file: IO[bytes], wanted: Mapping[str, str], what: str) -> dict[str, Any]:
-    """The vectors of an npz file by name, each of the one type wanted, such as "<f8"."""
+    """Return the vectors of an npz file by name, each of the one type wanted, such as "<f8"."""
     size = file.seek(0, 2)
     # zipfile answers a flag, method or version it does not know with NotImplementedError, and an
     # encrypted member with RuntimeError; NumPy reads the header of an array with the tokenizer
@@ -249,7 +249,7 @@ def arrays(file: IO[bytes], wanted: Mapping[str, str], what: str) -> dict[str, A
 
 
 def _vector(archive: zipfile.ZipFile, member: zipfile.ZipInfo, wanted: str) -> Any:
-    """A vector of an archive whose header agrees with its bytes."""
+    """Return a vector of an archive whose header agrees with its bytes."""
     with archive.open(member) as stream:
         if np.lib.format.read_magic(stream)[0] != 1:
             raise ValueError("a version of arrays that is not ours")
@@ -266,7 +266,7 @@ def _vector(archive: zipfile.ZipFile, member: zipfile.ZipInfo, wanted: str) -> A
 def rows(
     connection: sqlite3.Connection, query: str, layout: type[T], what: str, *given: Any
 ) -> list[T]:
-    """The rows a query finds, each held to ``layout``, a struct with ``array_like``."""
+    """Return the rows a query finds, each held to ``layout``, a struct with ``array_like``."""
     found: Iterable[Any] = connection.execute(query, given)
     kept: list[T] = typed([list(row) for row in found], list[layout], what)  # type: ignore[valid-type]
     return kept

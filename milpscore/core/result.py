@@ -192,14 +192,14 @@ class Result:
             object.__setattr__(self, "trace", tuple(kept))
 
     def __repr__(self) -> str:
-        """The claim and its figures; the trace and the coefficients stay out."""
+        """Return the claim and its figures; the trace and the coefficients stay out."""
         return (
             f"<Result {self.formulation}, {self.kind}: {self.claim}, objective "
             f"{self.objective:.6g}, bound {self.dual_bound:.6g}, terms {self.terms}>"
         )
 
     def _repr_html_(self) -> str:
-        """The figures as a small table, the claim in words below."""
+        """Return the figures as a small table, the claim in words below."""
         figures = {
             "claim": str(self.claim),
             "objective": f"{self.objective:.6g} = loss {self.loss:.6g} + penalty "
@@ -222,11 +222,11 @@ class Result:
         return relative_gap(self.objective, self.dual_bound)
 
     def with_remark(self, text: str) -> Result:
-        """The result with a further sentence in its message."""
+        """Return the result with a further sentence in its message."""
         return replace(self, message="; ".join(filter(None, [self.message, text])))
 
     def with_opinion(self, second: Result) -> Result:
-        """The result with what another solver's answer to the same program says."""
+        """Return the result with what another solver's answer to the same program says."""
         both = self.verified and second.verified
         scale = max(abs(self.objective), 1e-10)
         difference = abs(second.objective - self.objective) / scale if both else float("inf")
@@ -245,7 +245,7 @@ class Result:
         return DecisionRule(as_fraction(-self.intercept), None)
 
     def summary(self) -> dict[str, Any]:
-        """The certificate as a flat mapping with the names used in JSON and tables."""
+        """Return the certificate as a flat mapping with the names used in JSON and tables."""
         return {
             "formulation": self.formulation,
             "kind": self.kind,
@@ -271,7 +271,7 @@ class Result:
 
 
 def claim_of(verified: bool, objective: float, bound: float, trivial: float) -> Claim:
-    """The claim the conventions allow for a card's objective and a proven bound.
+    """Return the claim the conventions allow for a card's objective and a proven bound.
 
     ``trivial`` holds without any proof (0 for non-negative losses and penalties).
     """

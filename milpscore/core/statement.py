@@ -34,7 +34,7 @@ class InterceptRule:
     step: Fraction | None  # None for a real intercept
 
     def nearest(self, value: float | Fraction) -> Fraction:
-        """The allowed intercept closest to ``value``."""
+        """Return the allowed intercept closest to ``value``."""
         exact = Fraction(value)
         if self.step is not None:
             exact = round(exact / self.step) * self.step
@@ -72,7 +72,7 @@ class Loss(Named, Protocol):
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
-        """The allowed intercept that minimises the weighted loss of these totals."""
+        """Return the allowed intercept that minimises the weighted loss of these totals."""
 
     def best_intercepts(
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
@@ -143,19 +143,19 @@ class ProxPenalty(Penalty, Protocol):
         """Whether Omega is a norm; there is a ``dual_norm`` then."""
 
     def prox(self, w: FloatArray, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The x that minimises ||x - w||^2 / 2 + step * lam * Omega(x)."""
+        """Return the x that minimises ||x - w||^2 / 2 + step * lam * Omega(x)."""
 
     def conjugate(self, z: FloatArray) -> float:
         """sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
 
     def dual_scale(self, z: FloatArray) -> float:
-        """The largest t in [0, 1] with ``conjugate(t z)`` finite."""
+        """Return the largest t in [0, 1] with ``conjugate(t z)`` finite."""
 
     def subdiff_distance(self, w: FloatArray, grad: FloatArray) -> FloatArray | float:
         """Distance of -grad to the subdifferential at w, by coefficient or as one number."""
 
     def lambda_max(self, grad0: FloatArray) -> float:
-        """The least lam for which w = 0 is optimal, the loss having gradient grad0 there."""
+        """Return the least lam for which w = 0 is optimal, the loss having gradient grad0 there."""
 
 
 class Reach(NamedTuple):
@@ -213,7 +213,7 @@ class Requirement(Protocol):
         """
 
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-        """The ranges of all points, shape (p,), cut down to what it allows one by one."""
+        """Return the ranges of all points, shape (p,), cut down to what it allows one by one."""
 
     def narrowed(self, reach: Reach) -> Reach:
         """A part of a reach that holds every card in it that meets this, as small as is seen."""
@@ -277,7 +277,7 @@ class Statement:
         return scale if isinstance(scale, ScaleRange) else None
 
     def loss_of(self, card: Card) -> Loss:
-        """The loss at a card's own scale, where the statement leaves that to the card."""
+        """Return the loss at a card's own scale, where the statement leaves that to the card."""
         if self.scales is None:
             return self.loss
         assert card.scale is not None, "a card without a scale: see `violations`"
@@ -431,7 +431,7 @@ def scaled_card(
     intercept: float,
     rule: InterceptRule | None = None,
 ) -> Card:
-    """The card of risks link(slope * w.x + intercept), its scale and intercept in points.
+    """Return the card of risks link(slope * w.x + intercept), its scale and intercept in points.
 
     Both are cut to ten digits, which readers can copy and no loss feels: an intercept of many
     scales keeps more.
@@ -545,7 +545,7 @@ def _near(runs: Iterator[InterceptRule], b: Fraction) -> Iterator[list[Intercept
 
 
 def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[InterceptRule]:
-    """Every longest range of intercepts that keeps to the limits."""
+    """Yield every longest range of intercepts that keeps to the limits."""
     grid = isinstance(totals, GridTotals)
     unit = totals.unit if isinstance(totals, GridTotals) else Fraction(1)
     values = totals.counts if isinstance(totals, GridTotals) else totals.values
@@ -567,7 +567,7 @@ def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[I
 def _below(
     rule: InterceptRule, end: Fraction, unit: Fraction, lower: Fraction, grid: bool
 ) -> Fraction:
-    """The largest intercept below ``end``; without a step one a little below it."""
+    """Return the largest intercept below ``end``; without a step one a little below it."""
     if rule.step is not None:
         return (-((-end) // rule.step) - 1) * rule.step
     return end - unit / 2**30 if grid else (end + max(lower, end - 1)) / 2

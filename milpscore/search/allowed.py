@@ -29,7 +29,7 @@ class AllowedPoints:
 
     @classmethod
     def of(cls, statement: Statement, scale: float, least: float = 0.0) -> AllowedPoints:
-        """The points a statement allows."""
+        """Return the points a statement allows."""
         ends = zip(*(bound.tolist() for bound in statement.ranges), strict=True)
         listed = cache(_points)
         lists = [
@@ -74,7 +74,7 @@ class AllowedPoints:
         return least
 
     def price(self, w: IntArray) -> float:
-        """The prices of points w, shape (p,), added up."""
+        """Return the prices of points w, shape (p,), added up."""
         values, prices, counts = self.choices
         used = np.flatnonzero(w).tolist()
         return float(sum(prices[j, np.searchsorted(values[j, : counts[j]], w[j])] for j in used))
@@ -156,7 +156,7 @@ class SupportRules:
         return all(c.allows_support(used, unused) for c in self.statement.constraints)
 
     def _rest(self, key: Support) -> Support:
-        """The columns outside."""
+        """Return the columns outside."""
         outside = np.ones(self.statement.design.shape[1], dtype=bool)
         outside[list(key)] = False
         return tuple(np.flatnonzero(outside).tolist())

@@ -441,7 +441,7 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
 
 @inner
 def one_group(coded: Coded) -> Groups:
-    """All rows in a group."""
+    """Return all rows in a group."""
     weights, m, up, down = coded.weights, coded.weights.shape[1], 0.0, 0.0
     cells, sides = np.empty(m, np.int64), np.empty((2, 1))
     for i in range(m):
@@ -602,8 +602,8 @@ class Beam:
     forced: Support  # columns that must
     prices: FloatArray  # (p,): the least a column's points cost
     limit: int  # the largest size
-    width: int  # supports kept per size,
-    tried: int  # of so many that are refitted, the most promising ones
+    width: int  # supports kept per size
+    tried: int  # supports refitted per size, the most promising ones
     rules: SupportRules  # what constraints say of supports
     work: Work = field(default_factory=Work)  # once it runs short, one per size is refitted
     known: dict[Support, Known] = field(default_factory=dict)

@@ -110,7 +110,7 @@ class MoveTable:
     def _with_best_intercepts(
         self, w: IntArray, totals: FloatArray, shifts: IntArray, allowed: npt.NDArray[np.bool_]
     ) -> FloatArray:
-        """The loss after each allowed change, infinite after the others; shape (K, p)."""
+        """Return the loss after each allowed change, infinite after the others; shape (K, p)."""
         losses = np.full(shifts.shape, np.inf)
         which, columns = np.nonzero(allowed)
         limited = any(each.limits_answers for each in self.statement.constraints)
@@ -201,7 +201,7 @@ def allowed_moves(statement: Statement, w: IntArray, shifts: IntArray) -> npt.ND
 def _penalties(
     statement: Statement, w: IntArray, shifts: IntArray, allowed: npt.NDArray[np.bool_]
 ) -> FloatArray:
-    """The penalty after each single change, 0 where it is not allowed; shape (K, p)."""
+    """Return the penalty after each single change, 0 where it is not allowed; shape (K, p)."""
     after = w + shifts
     found = np.zeros(shifts.shape)
     for term in statement.penalties:
@@ -252,7 +252,7 @@ class Neighbourhood:
         return np.append(np.rint(v[:-1]) + 0.0, last)
 
     def card(self, v: FloatArray) -> Card:
-        """The card of (w, b), shape (p + 1,)."""
+        """Return the card of (w, b), shape (p + 1,)."""
         intercept = self.statement.intercept.nearest(float(v[-1]))
         return Card(np.rint(v[:-1]).astype(np.int64), intercept)
 
@@ -400,7 +400,7 @@ class _CoordinateSearch:
         return self.work_left <= 0 or self.clock.is_up
 
     def card(self) -> Card:
-        """The current coefficients with their exact best intercept."""
+        """Return the current coefficients with their exact best intercept."""
         return self.statement.with_best_intercept(self.w)
 
     def sweep(self) -> bool:
@@ -497,7 +497,7 @@ class _CoordinateSearch:
 
 
 def penalties_of(statement: Statement, points: IntArray) -> FloatArray:
-    """The penalty of each row of points (V, p); shape (V,)."""
+    """Return the penalty of each row of points (V, p); shape (V,)."""
     found = np.zeros(len(points))
     for term in statement.penalties:
         if isinstance(term, L0):
@@ -608,12 +608,12 @@ def local_search(
 
 
 def _flips(w: IntArray) -> IntArray:
-    """The change of each binary weight, shape (1, p)."""
+    """Return the change of each binary weight, shape (1, p)."""
     return 1 - 2 * w[None, :]
 
 
 def _flips_of_pairs(w: IntArray) -> IntArray:
-    """The changes of each ternary weight by one copy of its feature, shape (2, p)."""
+    """Return the changes of each ternary weight by one copy of its feature, shape (2, p)."""
     return np.where(w == 0, np.array([[1], [-1]]), np.stack([-w, np.zeros_like(w)]))
 
 

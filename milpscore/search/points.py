@@ -49,7 +49,7 @@ def neighbours(statement: Statement, w: npt.ArrayLike) -> tuple[IntArray, IntArr
 
 
 def nearest_points(statement: Statement, w: npt.ArrayLike) -> IntArray:
-    """The allowed value closest to each weight, before any limit on terms; shape (p,)."""
+    """Return the allowed value closest to each weight, before any limit on terms; shape (p,)."""
     low, high, fraction = neighbours(statement, w)
     tie = np.abs(fraction - 0.5) <= POLICY.snap
     upwards = np.where(tie, np.abs(high) < np.abs(low), fraction > 0.5)
@@ -267,12 +267,12 @@ def rounded_card(
 
 
 def seed_of(random_state: Any) -> int | None:
-    """The seed, for the record; None where a Generator was given."""
+    """Return the seed, for the record; None where a Generator was given."""
     return None if isinstance(random_state, np.random.Generator) else random_state
 
 
 def read_only(values: Any) -> FloatArray:
-    """The values as a float64 array nobody can write to."""
+    """Return the values as a float64 array nobody can write to."""
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array

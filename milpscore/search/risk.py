@@ -84,7 +84,7 @@ def fast_risk_card(
     n_rounded: int = 6,
     time_limit: float = math.inf,
 ) -> FastRisk:
-    """A risk score of small logistic loss in milliseconds, without a bound.
+    """Return a risk score of small logistic loss in milliseconds, without a bound.
 
     Size by size, up to the most terms:
 
@@ -190,7 +190,7 @@ def fast_points(statement: Statement, work: Work, multiples: int = 1) -> IntArra
 
 
 def _own_statement(statement: Statement, *own: int | None) -> Statement:
-    """The given statement, refused where it is not one of a logistic risk score."""
+    """Return the given statement, refused where it is not one of a logistic risk score."""
     if any(part is not None for part in own):
         raise OptionError(
             "a statement brings its own max_terms, coef_min and coef_max: give them to its builder"
@@ -207,7 +207,7 @@ def _own_statement(statement: Statement, *own: int | None) -> Statement:
 def _plain_statement(
     design: Design, max_terms: int | None, coef_min: int | None, coef_max: int | None
 ) -> Statement:
-    """A design's logistic risk score with a real intercept and no penalty."""
+    """Return a design's logistic risk score with a real intercept and no penalty."""
     p, reach = design.shape[1], Fraction(10**12)
     lower = _whole("coef_min", -5 if coef_min is None else coef_min, -math.inf)
     upper = _whole("coef_max", 5 if coef_max is None else coef_max, lower)
@@ -225,14 +225,14 @@ def _plain_statement(
 
 
 def _whole(name: str, value: Any, least: float, error: type[Exception] = FormulationError) -> int:
-    """A whole number from ``least`` on, or an error."""
+    """Return a whole number from ``least`` on, or an error."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
         raise error(f"{name} must be a whole number >= {least}, got {value!r}")
     return int(value)
 
 
 def _rescaled(statement: Statement, scale: float) -> Statement:
-    """The statement with its loss at another scale."""
+    """Return the statement with its loss at another scale."""
     arguments = {**statement.arguments, "scale": scale}
     loss = replace(statement.loss, scale=scale)  # type: ignore[type-var]
     return replace(statement, loss=loss, arguments=arguments)
@@ -249,7 +249,7 @@ class _Finish:
     """The least scale, where it is free."""
 
     def objective(self, w: IntArray) -> float:
-        """The objective of points with their best scale and intercept."""
+        """Return the objective of points with their best scale and intercept."""
         groups, totals, offset = self._totals(w)
         if not self.score.scale:
             return self._line(groups, totals, self.score.steepest)[0] + self.statement.penalty(w)
@@ -299,7 +299,7 @@ class _Finish:
         return float(up @ np.logaddexp(0.0, -scores) + down @ np.logaddexp(0.0, scores))
 
     def freed(self, w: IntArray) -> tuple[float, Card]:
-        """The objective of points at the best of all scales, and their card there."""
+        """Return the objective of points at the best of all scales, and their card there."""
         groups, totals, offset = self._totals(w)
         least, slope, shift = self._line(groups, totals)
         scale = 1.0 / max(slope, 1e-300)
@@ -320,7 +320,7 @@ class _Finish:
         return fitted_loss(totals, 0.0, groups.sides, slope, self.columns.log_odds, math.inf, exact)
 
     def _intercept(self, groups: Groups, totals: FloatArray, offset: float) -> Fraction:
-        """The best intercept allowed at the fixed scale."""
+        """Return the best intercept allowed at the fixed scale."""
         scale = self.score.scale
         _, _, shift = fitted_loss(
             totals, offset, groups.sides, 1.0 / scale, self.columns.log_odds, math.inf, self.score
@@ -482,7 +482,7 @@ class _Search:
         self.rounded = {}
 
     def _improved(self, w: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
-        """The points that moves in some ways lead to."""
+        """Return the points that moves in some ways lead to."""
         if self.work.is_up or self.least <= 0.0:
             return w
         passes = POLICY.single_passes if last == 0 else POLICY.paired_passes
@@ -600,12 +600,12 @@ class _Search:
         return card if objective < held.objective - POLICY.least_gain else held.card
 
     def _answer(self, w: IntArray) -> tuple[FastRisk, bool]:
-        """The card of these points, and whether it is allowed."""
+        """Return the card of these points, and whether it is allowed."""
         answer, allowed = self.finish.answer(w, self.beam.refits, len(self.done))
         return replace(answer, cut=self.work.cut), allowed
 
     def _descended(self, w: IntArray) -> FastRisk:
-        """The card of these points, changed at its own scale while that helps."""
+        """Return the card of these points, changed at its own scale while that helps."""
         found, _ = self._answer(w)
         for _ in range(POLICY.most_turns):
             self.work.spend(POLICY.turn_steps)

@@ -53,7 +53,7 @@ def fast_work(time_limit: float) -> Work:
 def start_card(
     program: Program, *, max_work: float = 1e8, time_limit: float = math.inf
 ) -> Card | None:
-    """The best card of a search that goes from tight statements to freer ones.
+    """Return the best card of a search that goes from tight statements to freer ones.
 
     Size by size up to ``max_terms``, and where the ranges are wide from narrow ones on: integer
     descent from the best card so far, and from roundings of a proximal path, which sees all columns
@@ -140,7 +140,7 @@ def _tightened(statement: Statement, size: int, reach: int) -> Statement:
 
 
 def _least(statement: Statement, cards: Iterable[Card | None]) -> Card | None:
-    """The best of the cards the statement allows; of equal ones the first."""
+    """Return the best of the cards the statement allows; of equal ones the first."""
     judged = [(card, evaluate(statement, card)) for card in cards if card is not None]
     sound = [(card, figures.objective) for card, figures in judged if figures.feasible]
     return min(sound, key=itemgetter(1), default=(None, 0.0))[0]
@@ -270,7 +270,7 @@ def fast_cards(
 
 
 def _best_of(statement: Statement, points: IntArray) -> Card | None:
-    """The best card of some points (V, p), each with its best intercept and scale."""
+    """Return the best card of some points (V, p), each with its best intercept and scale."""
     if not len(points):
         return None
     order = np.argsort(best_objectives(statement, points)[1], kind="stable")
@@ -288,7 +288,7 @@ def proximal_start(
     n_polished: int = 2,
     max_work: float = 1e8,
 ) -> Card | None:
-    """A verified card from a proximal path: scaled, rounded, limited to max_terms, polished.
+    """Return a verified card from a proximal path: scaled, rounded, limited to max_terms, polished.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def _models_within(
 def _best_rounded(
     statement: Statement, models: _PathModels, n_polished: int, work_left: float, clock: Clock
 ) -> RoundedCard | None:
-    """The best card of the models rounded, the best roundings polished."""
+    """Return the best card of the models rounded, the best roundings polished."""
     rows = statement.design.merged
     # every rounded vector of points once, and the first model that gives it
     sources: dict[tuple[int, ...], int] = {}
@@ -508,7 +508,7 @@ def deviation_of(X: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _most_points(statement: Statement) -> float:
-    """The largest absolute value a coefficient may take, at least 1."""
+    """Return the largest absolute value a coefficient may take, at least 1."""
     most = max(np.abs(statement.coef_min).max(), np.abs(statement.coef_max).max())
     return float(max(most, 1))
 
@@ -541,7 +541,7 @@ def _scaled(statement: Statement, w: FloatArray, deviation: FloatArray) -> Itera
 
 
 def _leading(statement: Statement, w: FloatArray, deviation: FloatArray) -> FloatArray:
-    """The weights of the columns that matter most, where the terms are limited."""
+    """Return the weights of the columns that matter most, where the terms are limited."""
     limit = statement.max_terms
     if limit is None or np.count_nonzero(w) <= limit:
         return w

@@ -330,7 +330,7 @@ def best_move(
 
 @inner
 def spread(totals: Any) -> float:
-    """The highest total less the lowest one."""
+    """Return the highest total less the lowest one."""
     low, high = np.inf, -np.inf
     for i in range(len(totals)):
         low, high = min(low, totals[i]), max(high, totals[i])

@@ -31,7 +31,7 @@ class Work(float):
     cut: str
 
     def __new__(cls, seconds: float = math.inf) -> Work:
-        """An allowance nothing of which is spent."""
+        """Return an allowance nothing of which is spent."""
         self = super().__new__(cls, seconds)
         self.spent, self.cut = 0.0, ""
         return self
