@@ -26,6 +26,7 @@ from milpscore.scorecard.rendering import (
     card_row,
     feature_lines,
     merged_rows,
+    printed_rows,
     settle,
 )
 
@@ -233,13 +234,12 @@ class Scorecard:
 
     @cached_property
     def rows(self) -> tuple[tuple[Row, ...], ...]:
-        """The printed rows, one tuple for each used feature.
+        """The printed rows, one tuple per used feature.
 
-        The bins of a block are all shown, zeros too, with equal neighbours merged, as in the DiaRem
-        table; of other columns only what has points unless the card is printed ``in_full``, and
-        what a missing value counts.
+        All bins of a block, equal neighbours merged; of other columns what has points unless the
+        card is printed ``in_full``. Missing values that count 0 in several features share a line.
         """
-        return tuple(rows for lines in self.lines if (rows := lines.printed))
+        return printed_rows(self.lines)
 
     def merged(self, block: Iterable[int]) -> tuple[Row, ...]:
         """The bins of one block, equal neighbours merged."""

@@ -79,8 +79,8 @@ def card_to_json(card: Scorecard) -> str:
         "in_full": card.in_full,
         "lines": [
             {"feature": row.feature, "condition": row.condition, "points": row.points}
-            for rows in card.rows
-            for row in rows
+            for lines in card.lines
+            for row in lines.printed
         ],
         "fingerprint": card.fingerprint,
         "risk": None if card.risk is None else vars(card.risk),

@@ -168,6 +168,19 @@ class FeatureLines:
         return (*shown, *filter(None, [self.missing]))
 
 
+def printed_rows(features: Sequence[FeatureLines]) -> tuple[tuple[Row, ...], ...]:
+    """The printed rows by feature; of several that count 0 if missing, one line for all at last."""
+    shown = [lines for lines in features if lines.printed]
+    silent = {lines.name: lines.missing for lines in shown
+              if lines.missing and not lines.missing.points and not lines.missing.text}  # fmt: skip
+    if len(silent) < 2:
+        return tuple(lines.printed for lines in shown)
+    *names, last = [row.feature for row in silent.values()]
+    every = "any variable" if len(silent) == len(shown) else f"{', '.join(names)} or {last}"
+    rows = (lines.printed[: -1 if lines.name in silent else None] for lines in shown)
+    return (*rows, (Row(every, "missing", 0),))
+
+
 def card_features(
     columns: Sequence[Column], blocks: Sequence[Sequence[int]]
 ) -> tuple[Feature, ...]:

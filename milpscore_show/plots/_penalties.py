@@ -357,11 +357,7 @@ def heat_map(grid: FacetsGrid, measure: str, ax: Axes | None = None) -> Axes:
 
 
 def _range(measure: str, values: Any) -> tuple[float | None, float | None]:
-    """Ends of the colour scale; None leaves them to the values.
-
-    Shares of whole coefficients span 0 to 1. The models beside the null ones are far worse
-    held out than all others that everything a tenth below the best shares a colour.
-    """
+    """Ends of the colour scale; None leaves them to the values."""
     if measure == "integrity":
         return 0.0, 1.0
     if not values.count():

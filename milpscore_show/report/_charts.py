@@ -178,7 +178,7 @@ def totals_chart(subject: Subject, cuts: Cuts) -> Chart:
     return _chart(figure, "fig-totals", "Totals by class", said, moves, legend)
 
 
-def calibration_chart(subject: Subject, table: DataFrame) -> Chart:
+def calibration_chart(subject: Subject, table: DataFrame, pooled: str) -> Chart:
     """Observed shares with their intervals; the line is the risk the card states, if any."""
     figure, ax = _axes()
     calibration(table, ax, title="")
@@ -199,6 +199,10 @@ def calibration_chart(subject: Subject, table: DataFrame) -> Chart:
         ("line grey", "Wilson's 95 % interval; one half"),
     ]
     legend += [("line blue", "the risk the card states")] * stated
+    if pooled:
+        ax.set_xlabel(f"mean total of pooled neighbours ({len(table)} points)")
+        said += f" {pooled}."
+        legend.append(("", f"{pooled}, each at its mean total"))
     return _chart(figure, "fig-calibration", title, said, legend=tuple(legend))
 
 

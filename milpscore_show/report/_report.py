@@ -184,8 +184,9 @@ def report(
     results = {} if comparison is None else comparison.results
     proof = proof_of(subject, verification)
     known = {"population": population, "outcome": subject.card.outcome, "program": subject.program,
-            "refits": refits and refits.made, "validation": validation}  # fmt: skip
-    there = {"card", "data", "performance", "groups", *(name for name, v in known.items() if v)}
+            "refits": refits and refits.made, "validation": validation,
+            "subgroups": by is not None}  # fmt: skip
+    there = {"card", "data", "performance", *(name for name, v in known.items() if v)}
     there |= {"certificate"} if subject.record.get("claim") is not None else set()
     page: str = templates("milpscore_show.report")("page.html").render(
         version=__version__,
@@ -271,24 +272,19 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
 
 
 def _boxes(card: Scorecard) -> dict[str, Any]:
-    """Return per printed line its points, whether it counts by the unit, and what it excludes.
-
-    Of the lines of one group one applies at most; a missing value applies alone.
-    """
-    features = []
-    for lines in card.lines:
-        shown = [
-            {"points": row.points, "unit": row.kind == "numeric", "group": k,
-             "says": f"{row.feature} {row.condition}"}
-            for k, (rows, full) in enumerate(zip(lines.groups, lines.in_full, strict=True))
-            for row in rows if full or row.points
-        ]  # fmt: skip
-        if lines.missing is not None:
-            row = lines.missing
-            shown.append({"points": row.points, "unit": False, "group": -1,
-                          "says": f"{row.feature} {row.condition}"})  # fmt: skip
-        if lines.printed:
-            features.append(shown)
+    """Return per printed line its points, whether it counts by the unit, and what it excludes."""
+    kept = [
+        [(k, row) for k, (rows, full) in enumerate(zip(each.groups, each.in_full, strict=True))
+         for row in rows if full or row.points]
+        for each in card.lines if each.printed
+    ]  # fmt: skip
+    kept += [[] for _ in card.rows[len(kept) :]]  # the line of what is missing anywhere
+    features = [
+        [{"points": row.points, "unit": row.kind == "numeric", "group": k,
+          "says": f"{row.feature} {row.condition}"}
+         for k, row in [*own, *((-1, row) for row in printed if row.kind == "missing")]]
+        for own, printed in zip(kept, card.rows, strict=True)
+    ]  # fmt: skip
     negative, positive = answers(card)
     risk = None
     if card.risk is not None and card.risk.link == "logistic":
@@ -319,7 +315,7 @@ def _figures_part(
     found, areas = {}, {}
     for name, (figures, roc) in done.items():
         found[name], areas[name] = figures, (rows[name], roc, figures["auc"])
-    cuts, shares = cuts_of(subject), calibration_of(subject)
+    cuts = cuts_of(subject)
     curve, totals = roc_chart(areas, cuts), totals_chart(subject, cuts)
     negative, positive = subject.names
     own = [_answer(subject, cuts, k, curve, totals) for k in range(len(cuts.thresholds))]
@@ -338,9 +334,9 @@ def _figures_part(
         "totals_chart": totals,
         "roc_chart": curve,
         "agreement_chart": agreement,
-        "shares_chart": calibration_chart(subject, shares),
+        "shares_chart": calibration_chart(subject, *calibration_of(subject)),
         "shares": [
-            shares_table(each, calibration_of(each, MOST_TOTALS), name if len(subjects) > 1 else "")
+            shares_table(each, *calibration_of(each, MOST_TOTALS), name * (len(subjects) > 1))
             for name, each in subjects.items()
         ],
         "draws": DRAWS,

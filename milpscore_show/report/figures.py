@@ -76,14 +76,20 @@ def _below(
     return np.concatenate([np.zeros((2, 1)), np.cumsum(rows, axis=1)], axis=1)
 
 
-def calibration_of(subject: Subject, few: int = 12) -> DataFrame:
-    """Observed shares by total, sparse totals put together where there are more than ``few``."""
-    each = len(np.unique(subject.totals[subject.counted])) <= few
-    return calibration_table(
+def calibration_of(subject: Subject, few: int = 12) -> tuple[DataFrame, str]:
+    """Observed shares by total, sparse totals pooled beyond ``few``; and a sentence if so."""
+    distinct = len(np.unique(subject.totals[subject.counted]))
+    each = distinct <= few
+    least = 1 if each else max(5, int(subject.design.rows[subject.counted].sum()) // 20)
+    table = calibration_table(
         subject.card,
         subject.totals,
         subject.positive,
         subject.design.weight,
-        min_rows=1 if each else max(5, int(subject.design.rows[subject.counted].sum()) // 20),
+        min_rows=least,
         counts=subject.design.rows,
     )
+    if len(table) == distinct:
+        return table, ""
+    said = f"{distinct} totals pooled into {len(table)} points of {least} rows or more"
+    return table, said

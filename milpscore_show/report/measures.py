@@ -138,10 +138,7 @@ class Roc:
 
 
 def measured(given: Gathered, mass: FloatArray, *, smooth: bool = True) -> dict[str, FloatArray]:
-    """The measures of samples of weights, shape (d, 2, m); NaN where a sample has none.
-
-    Without ``smooth`` there is no ICI.
-    """
+    """The measures of samples of weights, shape (d, 2, m); NaN where a sample has none."""
     negative, positive = mass[:, 0], mass[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         all_negative, all_positive = mass.sum(axis=2).T
@@ -171,11 +168,7 @@ def measured(given: Gathered, mass: FloatArray, *, smooth: bool = True) -> dict[
 
 
 def recalibrated(score: FloatArray, mass: FloatArray, *, slope: bool = True) -> FloatArray:
-    """Intercept and slope of the classes on the score by logistic regression, shape (d, 2).
-
-    Without ``slope`` that is 1. By Newton's method on all samples at once; NaN where no finite
-    answer is the best, as the classes of a sample do not overlap.
-    """
+    """Intercept and slope of the classes on the score by logistic regression, shape (d, 2)."""
     middle, spread = (score.mean(), score.std() or 1.0) if slope else (0.0, 1.0)
     Z = np.stack([np.ones_like(score), (score - middle) / spread])[: 1 + slope]
     fixed = 0.0 if slope else score
@@ -207,11 +200,7 @@ def recalibrated(score: FloatArray, mass: FloatArray, *, slope: bool = True) -> 
 
 
 def smoothed(risk: FloatArray, mass: FloatArray, span: float = SPAN) -> FloatArray:
-    """Observed share at each risk (m,) by local lines, shape (d, m), of weights (d, 2, m).
-
-    Tricube weights over the nearest rows that hold the share ``span`` of the weight: lowess without
-    robustness steps, for weighted rows. Where one risk alone holds as much it is its own share.
-    """
+    """Observed share at each risk (m,) by local lines, shape (d, m), of weights (d, 2, m)."""
     far = np.abs(risk[:, None] - risk[None, :])
     order = np.argsort(far, axis=1, kind="stable")
     near = np.take_along_axis(far, order, axis=1)
@@ -256,11 +245,7 @@ def integrated_calibration(risk: FloatArray, mass: FloatArray) -> FloatArray:
 
 
 def performance_of(given: Gathered, random_state: int = 0) -> tuple[dict[str, Estimate], Roc]:
-    """Every measure with its interval, and the ROC curve with its band.
-
-    Shares have Wilson's interval, all others the percentiles of :data:`DRAWS` bootstrap samples;
-    the ICI has none, as a mean distance is never nearer in a sample than in all rows.
-    """
+    """Every measure with its interval, and the ROC curve with its band."""
     values = {name: float(v[0]) for name, v in measured(given, given.mass[None]).items()}
     kept: list[dict[str, FloatArray]] = []
     bands: list[FloatArray] = []
@@ -358,10 +343,7 @@ def _ratio(top: float, bottom: float, n_top: float, n_bottom: float) -> Estimate
 
 
 def net_benefits(given: Gathered, risks: FloatArray) -> Mapping[str, FloatArray]:
-    """Net benefit of acting by the card, on all rows and on none, at each risk to act from (k,).
-
-    A card without risks answers alike whatever the risk to act from.
-    """
+    """Net benefit of acting by the card, on all rows and on none, at each risk to act from (k,)."""
     y, mass = given.by_class
     own = net_benefit(y, given.stated, risks, mass)
     everybody = net_benefit(y, np.ones(len(y)), risks, mass)

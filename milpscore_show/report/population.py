@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,10 +30,7 @@ def sides_of(subjects: Sequence[Subject]) -> Sides:
 
 
 def characteristics(subjects: Sequence[Subject], features: Sequence[str]) -> Iterator[Cells]:
-    """Lines of a table of features by class: name, level, then a figure for each side.
-
-    As they were before they were cut where every set of data is a table, else the columns.
-    """
+    """Lines of a table of features by class: name, level, then a figure for each side."""
     sides = sides_of(subjects)
     raw = all(each.raw is not None for each in subjects)
     for feature in features:
@@ -56,7 +55,7 @@ def _of_table(sides: Sides, feature: str) -> Iterator[Cells]:
     else:
         texts = [each.dropna().map(level_text) for each in parts]
         common = first.map(level_text).value_counts()
-        levels = sorted(common.index[:MOST_LEVELS], key=lambda text: (len(text), text))
+        levels = in_order(common.index[:MOST_LEVELS], first.dtype)
         if set(levels) == {"0", "1"}:
             levels = ["1"]
         for level in levels:
@@ -96,6 +95,43 @@ def _column(subject: Subject, feature: str) -> pd.Series[Any] | None:
     return subject.raw.iloc[:, names[feature]] if feature in names else None
 
 
+_RANKS = [
+    "absent", "no", "none", "never", "minimal", "low", "mild", "light", "small", "slight", "former",
+    "young", "medium", "moderate", "middle", "normal", "current", "high", "severe", "heavy",
+    "large", "old", "critical", "extreme", "yes", "present", "always",
+]  # fmt: skip
+_ROMAN = re.compile(r"(?=[ivx])x{0,3}(ix|iv|v?i{0,3})")
+
+
+def in_order(levels: Iterable[str], dtype: Any) -> list[str]:
+    """Levels in the order of an ordered column, else as numbers, numerals and ranks in them say."""
+    if getattr(dtype, "ordered", False):
+        place = {level_text(level): k for k, level in enumerate(dtype.categories)}
+        return sorted(levels, key=lambda text: place.get(text, len(place)))
+
+    def key(text: str) -> list[tuple[int, float, str]]:
+        plain = text.lower().replace("\u2212", "-")
+        parts = re.findall(r"(?<!\w)-?\d+(?:\.\d+)?|\d+|[<≤>≥+]|[^\W\d]+", plain)
+        return [_place(part) for part in parts if part not in "+>≥"]
+
+    return sorted(levels, key=lambda text: (key(text), len(text), text))
+
+
+def _place(part: str) -> tuple[int, float, str]:
+    """Where a part of a level stands: below a number, the number, a rank, a numeral, a word."""
+    if part in "<≤":
+        return 0, -math.inf, ""
+    if part[-1].isdigit():
+        return 0, float(part), ""
+    if part in _RANKS:
+        return 1, _RANKS.index(part), ""
+    if _ROMAN.fullmatch(part):
+        values = [{"i": 1, "v": 5, "x": 10}[mark] for mark in part]
+        later = [*values[1:], 0]
+        return 2, sum(-a if a < b else a for a, b in zip(values, later, strict=True)), ""
+    return 3, 0.0, part
+
+
 def level_text(value: Any) -> str:
     """A level as it is printed: 1.0 is 1."""
     if isinstance(value, float | np.floating):
@@ -119,10 +155,7 @@ def _part(count: int, whole: int) -> str:
 
 
 def missing_lines(subjects: Sequence[Subject]) -> list[Cells]:
-    """Return per feature with points what is missing on each side, and how the card counts it.
-
-    Only features that lack a value somewhere, or whose missing values the card foresees.
-    """
+    """Return per feature with points what is missing on each side, and how the card counts it."""
     found = []
     sides = sides_of(subjects)
     for lines in subjects[0].card.lines:
@@ -190,7 +223,7 @@ def splitter(values: pd.Series[Any]) -> Callable[[pd.Series[Any]], list[tuple[st
     else:
         common = known.map(level_text).value_counts().index
         kept = common if len(common) <= MOST_GROUPS else common[: MOST_GROUPS - 1]
-        names = [*sorted(kept, key=lambda text: (len(text), text)), "all others"]
+        names = [*in_order(kept, known.dtype), "all others"]
 
         def parted(own: pd.Series[Any]) -> pd.Series[Any]:
             texts = own.map(level_text, na_action="ignore")

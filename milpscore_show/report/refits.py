@@ -58,10 +58,7 @@ def why_not(subject: Subject, bootstraps: int) -> str:
 def refits_of(
     subject: Subject, bootstraps: int, random_state: int, progress: bool | None
 ) -> Refits:
-    """Make the card again on samples of its rows, by fast mode where its program is exact.
-
-    Ctrl-C ends the drawing, and what there is counts.
-    """
+    """Make the card again on samples of its rows, by fast mode where its program is exact."""
     program, card = subject.program, subject.card
     assert program is not None  # see `why_not`
     drawn = redrawn(

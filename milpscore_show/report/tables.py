@@ -210,10 +210,7 @@ def gathered(subject: Subject, inside: BoolArray | None = None) -> Gathered:
 
 
 def group_edges(asked: Sequence[float] | None, share: float) -> list[float]:
-    """The risks at which groups begin.
-
-    By default those whose odds are half and twice the odds of the share of positives, rounded.
-    """
+    """The risks at which groups begin."""
     if asked is None:
         odds = share / (1 - share)
         return [float(f"{part * odds / (1 + part * odds):.2g}") for part in (0.5, 2.0)]
@@ -375,8 +372,8 @@ def thresholds_table(subject: Subject, cuts: Cuts) -> Table:
     return Table(f"What other thresholds would answer{note}", heads, rows, marked=cuts.own)
 
 
-def shares_table(subject: Subject, found: DataFrame, name: str = "") -> Table:
-    """The stated risk of every total and what was observed; sparse totals stand together."""
+def shares_table(subject: Subject, found: DataFrame, pooled: str, name: str) -> Table:
+    """The stated risk of every total and what was observed."""
     stated = subject.card.risk is not None
     rows = [
         (
@@ -390,7 +387,7 @@ def shares_table(subject: Subject, found: DataFrame, name: str = "") -> Table:
     ]
     heads = ["Total", *(["Stated risk"] if stated else []), "Observed", "95 % interval", "Rows"]
     caption = f"{name}: observed share by total" if name else "Observed share by total"
-    return Table(caption, heads, rows)
+    return Table(caption + f"; {pooled}" * bool(pooled), heads, rows)
 
 
 def comparison_table(frame: DataFrame) -> Table:

@@ -27,11 +27,7 @@ from milpscore_show.studio.questions import Bench, Best, Gather, Ledger, Listen,
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is edited: a card's points and threshold, and what every better card must keep to.
-
-    ``locked`` holds positions of columns, ``forbidden`` and ``demanded`` names of features or
-    columns; ``threshold`` is None where it is the fit's own.
-    """
+    """What is edited: a card's points and threshold, and what every better card must keep to."""
 
     points: tuple[int, ...]
     max_terms: int | None
@@ -287,11 +283,7 @@ class Desk:
         return self.put(replace(sheet, demanded=left))
 
     def set_threshold(self, threshold: float | Fraction | None) -> None:
-        """From which total the answer is positive; None: the fit's own.
-
-        A risk score keeps its risks, and only answers otherwise; under the 0-1 loss the threshold
-        is part of the card.
-        """
+        """From which total the answer is positive; None: the fit's own."""
         if threshold is not None and not math.isfinite(threshold):
             raise OptionError(f"a threshold is a finite number, not {threshold}")
         chosen = None if threshold is None else as_fraction(threshold)
@@ -421,10 +413,7 @@ class Desk:
     def ask(
         self, question: Question | None = None, listen: Listen | None = None, **limits: Any
     ) -> Result:
-        """Search for the best card of a question, by default that of all wishes, and keep it.
-
-        ``limits`` are ``time_limit`` and ``node_limit``; ``listen`` gets how far the search is.
-        """
+        """Search for the best card of a question, by default that of all wishes, and keep it."""
         task = self.best_of(question or self.question, **limits)
         result = task.run(self.bench, listen)
         self.learn(task.question, result)
@@ -486,10 +475,7 @@ class Desk:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return a builder's arguments for the sheet's card, beside rules and the command's.
-
-        ``constraints`` are :meth:`pinned`.
-        """
+        """Return a builder's arguments for the sheet's card, beside rules and the command's."""
         arguments = {} if self.command else {
             k: v for k, v in self._given.items() if isinstance(v, str | int | float | list | tuple)
         }  # fmt: skip

@@ -37,17 +37,7 @@ class Job:
 
 
 class Hub:
-    """Takes edits and searches from several pages at once, and sends all of them what changed.
-
-    Every method may be called from any thread.
-
-    Parameters
-    ----------
-    desk : Desk
-    time_limit : float
-        Seconds for each search.
-    node_limit : int, optional
-    """
+    """Takes edits and searches from several pages at once, and sends all of them what changed."""
 
     def __init__(
         self, desk: Desk, time_limit: float = Options.time_limit,

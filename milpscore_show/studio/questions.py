@@ -69,17 +69,7 @@ def demand(rule: Constraint) -> str:
 
 
 class Bench:
-    """States the program of every question, all over the same scales, so that bounds compare.
-
-    Parameters
-    ----------
-    design : Design
-    formulation : str
-    arguments : mapping
-        Of the builder, without rules and the limit on terms.
-    scale : (float, float), optional
-        The range of scales, where it is settled already.
-    """
+    """States the program of every question, all over the same scales, so that bounds compare."""
 
     def __init__(
         self, design: Design, formulation: str, arguments: Mapping[str, Any],
@@ -226,10 +216,7 @@ class Price:
 
 
 class Ledger:
-    """Every card and bound there is, and what they say of any question.
-
-    A bound of a question holds for all that allow fewer cards; a card answers whatever it obeys.
-    """
+    """Every card and bound there is, and what they say of any question."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench

@@ -193,10 +193,7 @@ def application(hub: Hub, token: str) -> Starlette:
 
 
 def serve(hub: Hub, port: int = 0, ready: Callable[[str], None] | None = None) -> None:
-    """Serve a hub's page until Ctrl-C; ``ready`` gets its address. 0 takes any free port.
-
-    OSError where the port is taken.
-    """
+    """Serve a hub's page until Ctrl-C; ``ready`` gets its address. 0 takes any free port."""
     import uvicorn
 
     token = secrets.token_urlsafe(24)

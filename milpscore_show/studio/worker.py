@@ -38,11 +38,7 @@ class Worker:
         self._runs = 0
 
     def run(self, task: Task, listen: Listen | None = None) -> Any:
-        """The answer to a task, whose progress goes to ``listen``.
-
-        A search that is stopped answers with what it found until then, anything else with None.
-        MilpscoreError where the task is refused, SolverError where the process ended.
-        """
+        """The answer to a task, whose progress goes to ``listen``."""
         child = self._living()
         self._runs += 1
         try:

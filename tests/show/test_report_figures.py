@@ -43,7 +43,7 @@ from milpscore_show.report.measures import (
     recalibrated,
     smoothed,
 )
-from milpscore_show.report.population import quartiles
+from milpscore_show.report.population import in_order, quartiles
 from milpscore_show.report.refits import refits_of
 from milpscore_show.report.subject import subject_of
 from milpscore_show.report.tables import gathered, group_edges, subgroups_tables
@@ -429,7 +429,9 @@ class TestPopulation:
         assert (len(rows), rows[-1][0]) == (12, "all others")
         alike = table["ill"].where(table["site"] == "north", "others")
         rows = subgroups_tables(subject, alike, 0)["Development"].rows
-        for label, _, events, *figures in rows[:2]:  # one class alone
+        for label, _, events, *figures in (
+            row for row in rows if row[0] != "others"
+        ):  # one class alone
             assert events.endswith("(100.0%)" if label == "ill" else "(0.0%)")
             assert figures[0] == figures[1] == "\u2013"
             shown = figures[-2] if label == "ill" else figures[-1]
@@ -491,9 +493,55 @@ class TestWholePage:
             report(card, table, table["ill"], validation=(other, other["ill"]), outcome="illness",
                    population="patients")
         ).text  # fmt: skip
-        for text, answered in ((bare, 12), (told, 17)):
+        apart = Page(report(card, table, table["ill"], by="sex")).text
+        for text, answered in ((bare, 10), (told, 16), (apart, 12)):
             assert text.count("\u2013 answered:") == answered
-            assert text.count("\u2013 not on this page") == 29 - answered
+            assert text.count("\u2013 not on this page") == 44 - answered
+
+    def test_levels_stand_in_their_order(self) -> None:
+        for levels in (
+            ["I", "II", "III", "IV", "IX", "X"], ["low", "medium", "high"], ["1", "9", "10"],
+            ["never", "former", "current"], ["< 30", "30 to < 60", "\u2265 60"], ["a", "b", "C"],
+            ["none", "mild", "severe"], ["grade 2", "grade 10"], ["NYHA I", "NYHA II", "NYHA IV"],
+            ["<40", "40-49", "50+"], ["\u221210", "\u22123", "2"], ["-0.5", "1.5"],
+        ):  # fmt: skip
+            assert in_order(levels[::-1], None) == levels
+        own = pd.CategoricalDtype(["c", "a", "b"], ordered=True)
+        assert in_order(["a", "b", "c"], own) == ["c", "a", "b"]
+
+    def test_pooled_totals_are_said(self, table: pd.DataFrame) -> None:
+        design = make_design(table[["age", "stage"]].fillna(0), table["ill"], positive="ill")
+        card = Scorecard(design.columns, (1, 2), 60, classes=("well", "ill"), step=1,
+                         fingerprint=design.fingerprint)  # fmt: skip
+        page = Page(report(card, design))
+        totals = len(np.unique(card.score_design(design.X)))
+        assert f"{totals} totals pooled into" in page.text
+        assert page.text.count("points of 12 rows or more, each at its mean total") == 1
+
+    def test_missing_values_of_no_points_share_a_line(self, table: pd.DataFrame) -> None:
+        whole = np.arange(ROWS)[:, None] % [7, 8, 9] > 1
+        holes = table[FEATURES].where(whole)
+        binner = Binner(missing="bin").fit(holes)
+        columns = binner.columns_
+        points = tuple(0 if c.kind == "missing" else 1 + k % 3 for k, c in enumerate(columns))
+        card = Scorecard(columns, points, 4, binner.blocks_, ("well", "ill"))
+        gone = [row for rows in card.rows for row in rows if row.kind == "missing"]
+        assert [(row.feature, row.points) for row in gone] == [("any variable", 0)]
+        assert card.to_text().count("missing  ") == 1
+        page = Page(report(card, holes, table["ill"]))
+        boxes = json.loads(page.scripts["boxes"])["features"]
+        assert [[line["points"] for line in lines] for lines in boxes] == [
+            [row.points for row in rows] for rows in card.rows
+        ]
+        heavy = replace(card, points=tuple(
+            2 if c.kind == "missing" and c.feature == "age" else w
+            for c, w in zip(columns, points, strict=True)
+        ))  # fmt: skip
+        gone = [(row.feature, row.points) for rows in heavy.rows for row in rows
+                if row.kind == "missing"]  # fmt: skip
+        assert gone == [("age", 2), ("sex or stage", 0)]
+        again = json.loads(heavy.to_json())["lines"]  # what a machine reads stays by feature
+        assert sum(line["condition"] == "missing" for line in again) == 3
 
     def test_boxes_hold_the_printed_lines(self, card: Scorecard, table: pd.DataFrame) -> None:
         boxes = json.loads(Page(report(card, table, table["ill"])).scripts["boxes"])
