@@ -48,9 +48,6 @@ from milpscore.verify.cards import (
     smooth_part,
 )
 
-_RETRIED = (Termination.COMPLETED, Termination.INACCURATE, Termination.ERROR)
-_FAILURES = (Termination.INACCURATE, Termination.ERROR, Termination.ITERATION_LIMIT)
-
 
 def solve_conic(task: Task, solver: str, second_opinion: bool) -> Result:
     """Solve a conic program; where "auto" fails, by another solver as well."""
@@ -63,7 +60,8 @@ def solve_conic(task: Task, solver: str, second_opinion: bool) -> Result:
         nothing = Outcome(Termination.TIME_LIMIT, "not started", bound_source="evidence")
         return _result(task, name, nothing, reason)
     outcome, remarks = _run(task, name), [reason]
-    if solver == "auto" and outcome.termination in _FAILURES:
+    failures = Termination.INACCURATE, Termination.ERROR, Termination.ITERATION_LIMIT
+    if solver == "auto" and outcome.termination in failures:
         other = _another(name, options)
         if other is not None:
             remarks.append(f"{name} stopped with {outcome.status!r}, so {other} was asked as well")
@@ -135,18 +133,18 @@ class ConeSolver(Solver):
         options: ConicOptions = task.options
         first = self._attempt(program, options)
         left = options.time_limit - first.seconds
-        if first.termination not in _RETRIED or left <= 0 or not _leaves_gap(program, first):
+        retried = Termination.COMPLETED, Termination.INACCURATE, Termination.ERROR
+        if first.termination not in retried or left <= 0 or not _leaves_gap(program, first):
             return first
         again = self._attempt(program, replace(options, time_limit=left), scale=POLICY.cost_scale)
         better = _cost(program, again) <= _cost(program, first)
         chosen, other = (again, first) if better else (first, again)
         return replace(
-            chosen,
-            seconds=first.seconds + again.seconds,
+            chosen, seconds=first.seconds + again.seconds,
             dual_bound=max(chosen.dual_bound, other.dual_bound),
             load_seconds=first.load_seconds + again.load_seconds,
             remarks=(*chosen.remarks, f"solved again with the costs times {POLICY.cost_scale:g}"),
-        )
+        )  # fmt: skip
 
     def _attempt(self, program: ConicProgram, options: ConicOptions, scale: float = 1.0) -> Outcome:
         """One solve; the cone grows until it states the penalty at the point found."""
@@ -373,15 +371,9 @@ class Ecos(ConeSolver):
             settings["max_iters"] = options.max_iter
         rows = form.A.tocsr()[order]
         equalities = (sparse.csc_matrix(rows[:equal]), form.b[order][:equal]) if equal else ()
-        answer = ecos.solve(
-            form.c,
-            sparse.csc_matrix(rows[equal:]),
-            form.b[order][equal:],
-            cones,
-            *equalities,
-            verbose=options.verbose,
-            **settings,
-        )
+        below = sparse.csc_matrix(rows[equal:]), form.b[order][equal:]
+        settings["verbose"] = options.verbose
+        answer = ecos.solve(form.c, *below, cones, *equalities, **settings)
         flag = int(answer["info"]["exitFlag"])
         ended = self.TERMINATIONS.get(flag, (f"exit flag {flag}", Termination.ERROR))
         z = np.empty(len(form.b))
@@ -444,18 +436,14 @@ class Clarabel(ConeSolver):
 
 
 class OutsideCone(NamedTuple):
-    """A solver of CVXPY's: its names there and for pip, and its words for our options.
+    """A solver of CVXPY's, and its words for our options, parted by blanks."""
 
-    Words are parted by blanks; without one it has none, or none is known. ``nest`` is the option of
-    CVXPY that holds all others.
-    """
-
-    plugin: str
-    package: str
-    tol: str = ""
+    plugin: str  # its name there
+    package: str  # its name for pip
+    tol: str = ""  # empty: it has no word, or none is known
     max_iter: str = ""
     time_limit: str = ""
-    nest: str = ""
+    nest: str = ""  # the option of CVXPY that holds all others
 
 
 OUTSIDE = {
@@ -643,32 +631,23 @@ class Proximal(Solver):
         statement: Any = task.program.statement
         found = _fit_statement(statement, statement.rows, task.options)
         return Outcome(
-            self.TERMINATIONS[found.termination],
-            str(found.termination),
-            point=(found.coefficients, float(found.intercept)),
-            dual_bound=found.dual_objective,
-            bound_source="evidence",
-            seconds=found.seconds,
-        )
+            self.TERMINATIONS[found.termination], str(found.termination),
+            point=(found.coefficients, float(found.intercept)), seconds=found.seconds,
+            dual_bound=found.dual_objective, bound_source="evidence",
+        )  # fmt: skip
 
 
 # -- from an interior point to exact zeros and exact multiples of gamma ---------------------------
 
 
-_FAR = Fraction(-(10**15))
-
 Point = tuple[FloatArray, float]
 
 
 def polished(program: ConicProgram, w: FloatArray, b: float, zero_tol: float) -> Point:
-    """(w, b), w of shape (p,), with negligible coefficients at exactly 0 or on gamma's grid.
-
-    A few proximal steps where nothing was added (they leave exact zeros and exact multiples of
-    gamma, and never raise the objective); then every coefficient that cannot move a score by more
-    than ``zero_tol`` of the largest one is set to 0, or to the nearest multiple of gamma. Whatever
-    breaks an added constraint or costs more than 1e-9 is not taken. The model, which holds the
-    values of the solve, is loaded with the point.
-    """
+    """Return (w, b) with negligible coefficients at 0 or on gamma's grid, also in the model."""
+    # First a few proximal steps where nothing was added: they leave exact zeros and multiples of
+    # gamma, and never raise the objective. Then every coefficient that moves no score by more than
+    # ``zero_tol`` of the largest is snapped; what breaks a constraint or costs more is not taken.
     statement = program.statement
     base = statement.penalty.prox(w, 0.0), b  # into the penalty's domain: sums of 0 and the like
     best, cost = base, evaluate_conic(statement, *base).objective
@@ -732,7 +711,8 @@ def _best_intercept(statement: ConicStatement, w: FloatArray, b: float) -> float
     smooth = smooth_part(statement)
     if not isinstance(statement.loss, Hinge):
         return float(smooth.settled(w, smooth.X.matvec(w), np.asarray(b)).b)
-    real = InterceptRule("real", _FAR, -_FAR, None)
+    far = Fraction(10**15)
+    real = InterceptRule("real", -far, far, None)
     totals = smooth.X.matvec(w)[:, None]
     answers = smooth.y.astype(np.int64)
     best, _ = statement.loss.best_intercepts(totals, answers, smooth.weight, real)

@@ -25,10 +25,8 @@ from milpscore.verify import evaluate
 
 
 def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, str]:
-    """A card that meets the statement's limits on errors; or why there is none; or neither.
-
-    The rows of one limit are searched at a time, among all cards the other rules allow.
-    """
+    """Return a card that keeps to the limits on errors, why there is none, or neither."""
+    # the rows of one limit are searched at a time, among all cards the other rules allow
     statement, clock = program.statement, Clock.of(time_limit)
     limits = [limit for each in statement.constraints for limit in each.limits]
     card = first_card(statement) if limits else None
@@ -63,14 +61,10 @@ def _of_errors(statement: Statement, cost: FloatArray) -> Statement | None:
     most = Fraction(float((np.abs(design.merged.X) @ ends).max(initial=0.0)))
     reach = (most // step + 1) * step
     return replace(
-        statement,
-        formulation="slim",
-        design=design,
-        loss=ZeroOne(),
-        penalties=(),
+        statement, formulation="slim", design=design, loss=ZeroOne(), penalties=(),
         intercept=InterceptRule("grid", -reach, reach, step),
         constraints=tuple(each for each in statement.constraints if not each.limits_answers),
-    )
+    )  # fmt: skip
 
 
 def _least(statement: Statement, enough: float, clock: Clock) -> tuple[float, Card | None]:

@@ -27,9 +27,6 @@ from milpscore.solvers.session import SessionSolver
 from milpscore.solvers.tangents import Master, TimeIsUpError, vector_of
 from milpscore.verify import check, evaluate
 
-_ALLOWED = 0.4 * CLAIM_TOLERANCE
-"""A bound this close to the incumbent, relatively, cannot change the claim."""
-
 
 class OuterApproximation(SessionSolver):
     """Tangents of a convex term; those found stay in the session and in the model's ``cuts``."""
@@ -88,9 +85,8 @@ class _TangentSearch:
         try:
             self.master.set_anchor()
             tolerance = 1e-9 * max(1.0, self.master.ceiling)
-            center, _, _ = self.master.cutting_planes(
-                tolerance, 5 * POLICY.most_planes, self.progress
-            )
+            most = 5 * POLICY.most_planes
+            center = self.master.cutting_planes(tolerance, most, self.progress)[0]
         except TimeIsUpError:
             termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:
@@ -136,7 +132,7 @@ class _TangentSearch:
                 "numerical trouble: the loss leaves the range of numbers where its tangents would "
                 "be needed, so that no card is ruled out: give the columns a larger unit",
             )
-        proved = self.best - self.bound <= 2 * _ALLOWED * abs(self.best)
+        proved = self.best - self.bound <= 2 * POLICY.claim_share * CLAIM_TOLERANCE * abs(self.best)
         if termination is Termination.COMPLETED and not proved:
             termination = Termination.GAP_REACHED
         clock = self.progress
@@ -194,7 +190,8 @@ class _TangentSearch:
             return 0.0
         asked = max(self.options.loose_gap * abs(self.best), self.options.mip_gap_abs)
         # the answer's bound is lowered by what HiGHS cannot see: the gap asked for holds after it
-        return max(_ALLOWED * abs(self.best), asked - self.session.blur)
+        claimed = POLICY.claim_share * CLAIM_TOLERANCE * abs(self.best)
+        return max(claimed, asked - self.session.blur)
 
     @property
     def _cutoff(self) -> float:
@@ -205,11 +202,10 @@ class _TangentSearch:
         """Rounds until the bound meets the incumbent or a limit stops them."""
         patience = POLICY.improvements
         while not self.infeasible and self.best - self.bound > self._gap_allowed * (1 + 1e-9):
-            left = None
-            if self.options.node_limit is not None:
-                left = self.options.node_limit - self.nodes
-                if left <= 0:
-                    return Termination.NODE_LIMIT
+            limit = self.options.node_limit
+            left = None if limit is None else limit - self.nodes
+            if left is not None and left <= 0:
+                return Termination.NODE_LIMIT
             self.master = self.master.fitted(self.best)
             before, cuts = self.best, len(self.master.cuts)
             self.master.cut_off(self._cutoff)
@@ -278,11 +274,8 @@ class _TangentSearch:
         best = min(cards, key=lambda card: evaluate(statement, card).objective)
         if statement.violations(best) or self.descents <= 0:
             return best
-        found, before = (
-            coordinate_descent(statement, best, max_work=POLICY.descent_totals),
-            self.best,
-        )
-        if evaluate(statement, found).objective >= before:
+        found = coordinate_descent(statement, best, max_work=POLICY.descent_totals)
+        if evaluate(statement, found).objective >= self.best:
             self.descents -= 1
         return found
 
@@ -327,9 +320,8 @@ class _TangentSearch:
         if not math.isfinite(self.best):
             return
         self._cut(1e-4)
-        self.master.forget(
-            POLICY.plane_share * max(self.best - self.bound, 0.0) * self.master.factor
-        )
+        room = max(self.best - self.bound, 0.0) * self.master.factor
+        self.master.forget(POLICY.plane_share * room)
 
     def _report(self) -> None:
         """Record and show where the search stands."""

@@ -21,62 +21,30 @@ from milpscore.core.result import Termination
 from milpscore.solvers.engine import Outcome, Solver, Task
 from milpscore.solvers.options import Options
 
-_ENDS = pyo.TerminationCondition
-_TERMINATION = {
-    _ENDS.optimal: Termination.COMPLETED,
-    _ENDS.infeasible: Termination.INFEASIBLE,
-    _ENDS.infeasibleOrUnbounded: Termination.INFEASIBLE,  # finite ranges: never unbounded
-    _ENDS.unbounded: Termination.UNBOUNDED,
-    _ENDS.maxTimeLimit: Termination.TIME_LIMIT,
-    _ENDS.maxIterations: Termination.ITERATION_LIMIT,
-    _ENDS.maxEvaluations: Termination.NODE_LIMIT,
-    _ENDS.userInterrupt: Termination.INTERRUPTED,
-}
-
-_OPTIONS = (
-    "time_limit", "mip_gap", "absolute_gap", "threads", "random_state", "node_limit", "presolve",
-)  # fmt: skip
-_TURNED: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("time_limit", "mip_gap", "absolute_gap"), float),
-    **dict.fromkeys(("threads", "random_state", "node_limit", "presolve"), int),
-}
-
 
 @dataclass(frozen=True)
 class Outside:
-    """A solver of Pyomo's factory, and its words for our options.
+    """A solver of Pyomo's factory, and its words for our options."""
 
-    Attributes
-    ----------
-    plugins : tuple of str
-        Its names in the factory, the best one first.
-    install : str
-        What to do where none of them is there.
-    words : str
-        Its names of the options in ``_OPTIONS``, in their order; "-" where it has none.
-    turned : mapping
-        How an option's value is turned, where not as ``_TURNED`` has it.
-    duals : bool
-        It reports the duals of an LP.
-    always : mapping
-        Options it gets beside ours.
-    nodes, stops : callable
-        Read the nodes, and why it stopped (None: unknown), from the solver's own model.
-    """
-
-    plugins: tuple[str, ...]
-    install: str
-    words: str = "- - - - - - -"
+    OPTIONS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {  # and what makes values of them
+        **dict.fromkeys(("time_limit", "mip_gap", "absolute_gap"), float),
+        **dict.fromkeys(("threads", "random_state", "node_limit", "presolve"), int),
+    }
+    plugins: tuple[str, ...]  # its names in the factory, the best one first
+    install: str  # what to do where none of them is there
+    words: str = "- - - - - - -"  # its names of ``OPTIONS``, in their order; "-" where it has none
+    # what makes values of options, where ``OPTIONS`` does not
     turned: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
-    duals: bool = True
-    always: Mapping[str, Any] = field(default_factory=dict)
+    duals: bool = True  # it reports the duals of an LP
+    always: Mapping[str, Any] = field(default_factory=dict)  # options it gets beside ours
+    # read the nodes, and why it stopped (None: unknown), from the solver's own model
     nodes: Callable[[Any], Any] | None = None
     stops: Callable[[Any], Termination | None] | None = None
 
     @property
     def keys(self) -> dict[str, str]:
         """Its word per option that it has."""
-        pairs = zip(_OPTIONS, self.words.split(), strict=True)
+        pairs = zip(self.OPTIONS, self.words.split(), strict=True)
         return {option: word for option, word in pairs if word != "-"}
 
 
@@ -91,13 +59,11 @@ def _cplex_stop(model: Any) -> Termination | None:
 
 def _xpress_stop(model: Any) -> Termination | None:
     """The attribute stopstatus: the plugin calls every limit "other"."""
-    stops = {
-        1: Termination.TIME_LIMIT,
-        2: Termination.INTERRUPTED,
-        3: Termination.NODE_LIMIT,
-        4: Termination.ITERATION_LIMIT,
-    }
-    return stops.get(model.attributes.stopstatus)
+    stops = (
+        Termination.TIME_LIMIT, Termination.INTERRUPTED, Termination.NODE_LIMIT,
+        Termination.ITERATION_LIMIT,
+    )  # fmt: skip
+    return dict(enumerate(stops, 1)).get(model.attributes.stopstatus)
 
 
 OUTSIDE = {
@@ -214,7 +180,7 @@ class PyomoSolver(Solver):
         from milpscore.solvers.finish import absolute_gap
 
         options, keys, given = task.options, self.row.keys, dict(self.row.always)
-        asked = {name: getattr(options, name) for name in _OPTIONS if name != "absolute_gap"}
+        asked = {name: getattr(options, name) for name in Outside.OPTIONS if name != "absolute_gap"}
         limited = "time_limit" in keys and math.isfinite(options.time_limit)
         asked["time_limit"] = options.clock.left if limited else None
         asked["presolve"] = None if options.presolve else False
@@ -227,7 +193,7 @@ class PyomoSolver(Solver):
             if value is None:
                 continue
             if name in keys:
-                given[keys[name]] = self.row.turned.get(name, _TURNED[name])(value)
+                given[keys[name]] = self.row.turned.get(name, Outside.OPTIONS[name])(value)
             elif name != "absolute_gap" and getattr(options, name) != getattr(Options, name):
                 raise NotApplicableError(f"{self.name} has no option {name} here: leave it out")
         return given
@@ -260,7 +226,17 @@ class PyomoSolver(Solver):
 
     def _ended(self, condition: Any) -> Termination:
         """Why the run ended."""
-        known = _TERMINATION.get(condition, Termination.ERROR)
+        ends = pyo.TerminationCondition
+        known = {
+            ends.optimal: Termination.COMPLETED,
+            ends.infeasible: Termination.INFEASIBLE,
+            ends.infeasibleOrUnbounded: Termination.INFEASIBLE,  # finite ranges: never unbounded
+            ends.unbounded: Termination.UNBOUNDED,
+            ends.maxTimeLimit: Termination.TIME_LIMIT,
+            ends.maxIterations: Termination.ITERATION_LIMIT,
+            ends.maxEvaluations: Termination.NODE_LIMIT,
+            ends.userInterrupt: Termination.INTERRUPTED,
+        }.get(condition, Termination.ERROR)
         if known is not Termination.ERROR or self.row.stops is None:
             return known
         return self.row.stops(self.solver._solver_model) or known

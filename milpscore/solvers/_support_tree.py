@@ -25,8 +25,6 @@ from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
 from milpscore.solvers.running import run_here, set_option
 from milpscore.solvers.session import (
-    LP_TOLERANCE,
-    MIP_TOLERANCE,
     Session,
     SessionSolver,
     add_rows,
@@ -169,7 +167,8 @@ class _Tree(BestFirst):
         """A node of this bound is closed: what it may still hold cannot change the claim."""
         if not math.isfinite(self.best):
             return math.inf
-        return self.best - max(0.4 * CLAIM_TOLERANCE * self.best, self.gap_abs, 0.1 * MIP_TOLERANCE)
+        near = POLICY.claim_share * CLAIM_TOLERANCE * self.best
+        return self.best - max(near, self.gap_abs, 0.1 * POLICY.mip_tolerance)
 
     def _closes(self, node: _Node) -> bool:
         """Whether nothing in the node can beat the incumbent."""
@@ -283,10 +282,9 @@ class _Tree(BestFirst):
 
     def _outcome(self) -> Outcome:
         """What the search found, in the form every engine answers."""
-        done, bound = self.clock.termination is Termination.COMPLETED, self.bound
-        ended = self.clock.termination
+        ended, bound = self.clock.termination, self.bound
         remarks: tuple[str, ...] = ()
-        if done and not math.isfinite(self.best):
+        if ended is Termination.COMPLETED and not math.isfinite(self.best):
             ended = Termination.INFEASIBLE
             if math.isfinite(self.closed_bound):  # a solver has points, and no card stands for one
                 ended, remarks = Termination.INACCURATE, ("every point of the solver was refused",)
@@ -310,7 +308,7 @@ class _LazyLP:
         # order[i]: the session's row that is row i of this HiGHS
         self.order = np.empty(0, dtype=np.int64)
         self.highs = session.copy(relaxed=True)
-        configure(self.highs, options, 0.0, LP_TOLERANCE)
+        configure(self.highs, options, 0.0, POLICY.lp_tolerance)
         self.highs.deleteRows(len(self.present), np.arange(len(self.present), dtype=np.int32))
 
     def basis(self) -> Any:
@@ -354,9 +352,8 @@ class _LazyLP:
         if not len(broken):
             return False
         if len(broken) > POLICY.rows_added:
-            broken = np.sort(
-                broken[np.argsort(-excess[broken], kind="stable")[: POLICY.rows_added]]
-            )
+            worst = np.argsort(-excess[broken], kind="stable")[: POLICY.rows_added]
+            broken = np.sort(broken[worst])
         lower, upper = self.session.row_lower[broken], self.session.row_upper[broken]
         add_rows(self.highs, self.matrix[broken], lower, upper)
         self.present[broken] = True

@@ -39,11 +39,9 @@ class Units:
 def units_of(
     matrix: sparse.csc_array, rhs: FloatArray, reach: FloatArray, real: BoolArray, harmless: float
 ) -> Units:
-    """Units for rows ``matrix @ x ~ rhs`` over columns of sizes up to ``reach``.
-
-    Only columns in ``real`` have a choice. What is lost counts where it moves a row by more than
-    ``harmless`` times the least end of a row.
-    """
+    """Return units for rows ``matrix @ x ~ rhs`` over columns of sizes up to ``reach``."""
+    # Only columns in ``real`` have a choice. What is lost counts where it moves a row by more than
+    # ``harmless`` times the least end of a row.
     known = np.where(np.isfinite(reach), reach, 1.0)
     narrow = real & (known > 0) & (known < POLICY.small_numbers)
     column = np.where(narrow, 2.0 ** np.floor(np.log2(np.where(narrow, known, 1.0))), 1.0)

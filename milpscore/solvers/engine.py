@@ -354,13 +354,9 @@ def _require_fitting(program: Program | Session, solver: str) -> None:
 
 
 def _run(
-    program: Program | Session,
-    solver: str,
-    options: Options,
-    start: Card | None,
-    progress: bool | None,
-    callback: Listener | None,
-) -> tuple[Result, Task]:
+    program: Program | Session, solver: str, options: Options, start: Card | None,
+    progress: bool | None, callback: Listener | None,
+) -> tuple[Result, Task]:  # fmt: skip
     """Return one solver's answer on a Pyomo program, and its task."""
     from milpscore.solvers.finish import finished, with_start
     from milpscore.verify import evaluate
@@ -422,12 +418,8 @@ def _loaded(
     session = None
     outcome = None if clock else Outcome(Termination.TIME_LIMIT)
     loads = name == "auto" or SOLVERS[name].loads
-    if (
-        loads
-        and isinstance(program, Program)
-        and not of.is_built
-        and of.effort > POLICY.model_share * clock
-    ):
+    unmade = isinstance(program, Program) and not of.is_built
+    if loads and unmade and of.effort > POLICY.model_share * clock:
         name = "highs" if name == "auto" else name
         remark = (
             f"making and compiling the model takes about {of.effort:.0f} s, too long for a limit of"
@@ -449,10 +441,7 @@ def _loaded(
 
 
 def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
-    """Whether the tree search is the solver of choice: nothing added by hand, its bounds hold.
-
-    It alone ``spreads`` over a cluster.
-    """
+    """Whether the tree is the solver of choice: nothing added by hand, its bounds hold."""
     of = program_of(program)
     statement = of.statement
     fitting = isinstance(statement.loss, RiskLoss)
@@ -529,13 +518,10 @@ def _rules_out(result: Result) -> bool:
 
 def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     """The result after another engine, or the same with another seed, searched for better cards."""
-    from milpscore.solvers.session import OTHER_TOLERANCE
-
     options, program = task.options, task.program
     clock, other = options.clock, _another(task, result.solver)
-    seconds = min(
-        POLICY.again_share * result.solve_seconds + POLICY.again_seconds, 0.9 * clock.left
-    )
+    again_seconds = POLICY.again_share * result.solve_seconds + POLICY.again_seconds
+    seconds = min(again_seconds, 0.9 * clock.left)
     if seconds <= 0:
         word = "that there is none" if _rules_out(result) else "the bound"
         return result.with_remark(f"{word} is {result.solver}'s word alone: no time was left")
@@ -560,7 +546,7 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     program.fill(result.card)  # type: ignore[arg-type]
     how = f"{other}, seed {again.random_state}"
     if loads:
-        allowed = max(allowed, OTHER_TOLERANCE / task.loaded.scale)  # of the second run
+        allowed = max(allowed, POLICY.other_tolerance / task.loaded.scale)  # of the second run
     if second.dual_bound >= result.objective - allowed:
         found = second.objective if second.verified else math.inf  # within what a claim allows
         return replace(result, bound_source="second", dual_bound=min(result.dual_bound, found))
@@ -598,10 +584,7 @@ class Line:
         self.now, self.checked, self.point, self.verified = "", True, "", math.inf
 
     def phase(self, name: str, checked: bool = True, verified: float = math.inf) -> None:
-        """Begin a phase; ``checked``: the objectives shown in it are of re-checked cards.
-
-        ``verified`` is that of a card known before.
-        """
+        """Begin a phase that shows re-checked cards (``checked``), ``verified`` being known."""
         self.now, self.checked, self.point, self.verified = name, checked, "", verified
         self._say()
 

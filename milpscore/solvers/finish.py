@@ -32,12 +32,9 @@ Candidate = tuple[str, Card, Evaluation]
 
 
 def objective_step(statement: Statement) -> float:
-    """Return the step of the grid that every card's objective lies on; 0 where there is none.
-
-    Under the 0-1 loss an objective is a sum of rows' shares of the weight and of prices of points:
-    a whole multiple of their greatest common divisor. The hinge loss of a row is a multiple of
-    gcd(steps of totals and intercept, margin) / margin. Smooth losses take any value.
-    """
+    """Return the step of the grid that every card's objective lies on; 0 where there is none."""
+    # 0-1 loss: shares of the weight and prices of points; hinge loss of a row: a multiple of
+    # gcd(steps of totals and intercept, margin) / margin; smooth losses take any value
     loss, design, grid = statement.loss, statement.design, statement.intercept.step
     unit = Fraction(1)
     if isinstance(loss, Hinge):
@@ -129,13 +126,9 @@ def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
 
 
 def _of_card(
-    task: Task,
-    outcome: Outcome,
-    own: Card | None,
-    stated: float,
-    start: Card | None,
+    task: Task, outcome: Outcome, own: Card | None, stated: float, start: Card | None,
     common: dict[str, Any],
-) -> Result:
+) -> Result:  # fmt: skip
     """Return the best verified card; ``own`` is the solver's, ``stated`` the cost it states."""
     program = task.program
     doubt = getattr(task.session, "doubt", "")
@@ -171,10 +164,8 @@ def _of_card(
 
 
 def _searched(task: Task, outcome: Outcome, start: Card | None) -> Card | None:
-    """Return the fast card where a limit ended a search of the 0-1 loss that had no start.
-
-    The big-M model leads HiGHS to few cards: the empty one might be its answer.
-    """
+    """Return the fast card where a limit ended a search of the 0-1 loss without a start."""
+    # the big-M model leads HiGHS to few cards: the empty one might be its answer
     statement = task.program.statement
     if start is not None or not outcome.termination.cut or not isinstance(statement.loss, ZeroOne):
         return None
@@ -195,9 +186,8 @@ def _misjudged(task: Task, outcome: Outcome, own: Card | None, stated: float) ->
     else:
         program.fill(own)
         true = float(program.model.loss() + program.model.penalty())
-        wrong = (
-            abs(true - stated) if outcome.termination is Termination.COMPLETED else true - stated
-        )
+        wrong = true - stated
+        wrong = abs(wrong) if outcome.termination is Termination.COMPLETED else wrong
     if not wrong > CLAIM_TOLERANCE * max(1.0, abs(true)):
         return ""
     return (
@@ -233,12 +223,8 @@ def _best_verified(
     # where floating-point data leave the answer open
     statement = program.statement
     candidates: list[Candidate] = []
-    cards = {
-        "solver": own,
-        "warm start": start,
-        "fast card": searched,
-        "empty card": statement.empty_card(),
-    }
+    cards = {"solver": own, "warm start": start, "fast card": searched}
+    cards["empty card"] = statement.empty_card()
     for origin, card in cards.items():
         if card is None or len(card.coefficients) != statement.design.shape[1]:
             continue
@@ -269,10 +255,8 @@ def _best_verified(
 def _only_the_model_refuses(
     program: Program, figures: Evaluation, violations: tuple[str, ...]
 ) -> bool:
-    """Whether a card obeys the statement and breaks but a row the builder added for solvers' sake.
-
-    Off the grid a model keeps totals away from the threshold; the card as printed need not.
-    """
+    """Whether a card obeys the statement and breaks but a row added for solvers' sake."""
+    # off the grid a model keeps totals away from the threshold; the card as printed need not
     rows = all(text.startswith("constraint ") for text in violations)
     own = bool(program.statement.caveat) and rows and figures.feasible
     return own and not program.added_by_user()
@@ -284,9 +268,8 @@ def why_infeasible(program: Program, time_limit: float) -> str:
 
     found = None
     if program.statement.constraints:
-        found = conflict(
-            program, time_limit=min(Clock.of(time_limit).left, POLICY.conflict_seconds)
-        )
+        seconds = min(Clock.of(time_limit).left, POLICY.conflict_seconds)
+        found = conflict(program, time_limit=seconds)
     if found is not None and found.names:
         return found.sentence
     return (

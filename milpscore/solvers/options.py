@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from milpscore.core.clock import Clock
 from milpscore.core.errors import OptionError, Registry, did_you_mean, is_number, is_whole
@@ -15,30 +15,25 @@ from milpscore.core.errors import OptionError, Registry, did_you_mean, is_number
 if TYPE_CHECKING:
     from milpscore.solvers.engine import Solver
 
-_HOME = "milpscore.solvers."
-
-_BYTES = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT])B?|B)")
-"""An amount of memory in words."""
-
 OUTSIDE = ("cbc", "glpk", "gurobi", "cplex", "xpress", "scip")
 """Solvers of others that are known by a name of their own; ``pyomo:NAME`` is any other."""
 
 OUTSIDE_CONES = ("scs", "mosek", "copt", "cvxopt", "qoco")
 """The same for cones; ``cvxpy:NAME`` is any other."""
 
-_PREFIXES = {"pyomo": OUTSIDE, "cvxpy": OUTSIDE_CONES}
-
 
 class _Solvers(Registry["type[Solver]"]):
     """Solvers by name; those of Pyomo's factory or CVXPY's by "pyomo:", "cvxpy:" and their name."""
 
+    prefixes: ClassVar = {"pyomo": OUTSIDE, "cvxpy": OUTSIDE_CONES}
+
     def name_of(self, name: str) -> str:
         """As any registry's; "pyomo:cbc" is "cbc", and what only Pyomo knows keeps its name."""
         prefix, found, plugin = name.partition(":")
-        if not found or (prefix := prefix.lower()) not in _PREFIXES:
+        if not found or (prefix := prefix.lower()) not in self.prefixes:
             return super().name_of(name)
         plugin = plugin.lower() if prefix == "cvxpy" else plugin
-        return plugin if plugin in _PREFIXES[prefix] else f"{prefix}:{plugin}"
+        return plugin if plugin in self.prefixes[prefix] else f"{prefix}:{plugin}"
 
     def __getitem__(self, name: str) -> type[Solver]:
         prefix, _, plugin = self.name_of(name).partition(":")
@@ -56,15 +51,16 @@ class _Solvers(Registry["type[Solver]"]):
 SOLVERS: Registry[type[Solver]] = _Solvers(
     "solver",
     {
-        "highs": _HOME + "session:Highs",
-        "outer_approximation": _HOME + "_outer_approximation:OuterApproximation",
-        "support_tree": _HOME + "_support_tree:SupportTree",
-        "tree": _HOME + "trees.shared.answer:Tree",
-        "ecos": _HOME + "_conic:Ecos",
-        "clarabel": _HOME + "_conic:Clarabel",
-        "proximal": _HOME + "_conic:Proximal",
-        **{name: f"{_HOME}_pyomo:{name}" for name in OUTSIDE},
-        **{name: f"{_HOME}_conic:{name}" for name in OUTSIDE_CONES},
+        name: f"milpscore.solvers.{where}"
+        for name, where in {
+            "highs": "session:Highs",
+            "outer_approximation": "_outer_approximation:OuterApproximation",
+            "support_tree": "_support_tree:SupportTree",
+            "tree": "trees.shared.answer:Tree",
+            **{name.lower(): f"_conic:{name}" for name in ("Ecos", "Clarabel", "Proximal")},
+            **{name: f"_pyomo:{name}" for name in OUTSIDE},
+            **{name: f"_conic:{name}" for name in OUTSIDE_CONES},
+        }.items()
     },
 )
 """Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
@@ -107,6 +103,11 @@ def _seconds(default: float) -> Any:
 
 def _is_log(value: Any) -> bool:
     return value is None or (isinstance(value, str) and Path(value).parent.is_dir())
+
+
+def _bytes(said: str) -> re.Match[str] | None:
+    """Read an amount of memory in words."""
+    return re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([kMGT])B?|B)", said)
 
 
 class _Checked:
@@ -197,9 +198,7 @@ class Options(_Checked):
     )
     memory_limit: int | str | None = _option(
         None,
-        lambda m: (
-            m is None or (bool(_BYTES.fullmatch(m)) if isinstance(m, str) else is_whole(m, 0))
-        ),
+        lambda m: m is None or bool(_bytes(m) if isinstance(m, str) else is_whole(m, 0)),
         'bytes, "500MB", "2G" or None',
     )
     random_state: int = _option(
@@ -221,7 +220,7 @@ class Options(_Checked):
         """The memory limit in bytes."""
         if not isinstance(self.memory_limit, str):
             return self.memory_limit
-        said = _BYTES.fullmatch(self.memory_limit)
+        said = _bytes(self.memory_limit)
         assert said is not None
         return float(said[1]) * 1000.0 ** " kMGT".index(said[2] or " ")
 

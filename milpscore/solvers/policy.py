@@ -59,6 +59,18 @@ class SolverPolicy:
     again_share: float = 1.0  # time for a second run, as a fraction of the first
     again_seconds: float = 1.0  # seconds for a second run on top of that
     conflict_seconds: float = 10.0  # seconds spent on naming the constraints that conflict, at most
+    # HiGHS 1.15.1 loops in presolve beyond 2^31, deaf to time limits and interrupts
+    max_integer: float = 1e9
+    # HiGHS prunes so far below its incumbent, and its presolve fixes columns whose reduced costs
+    # lie within a tenth: at its default of 1e-6 an optimum proved to the last digit misses the
+    # claim, and entries of 1e-5 beside a margin of 100 do not count. At 1e-7 HiGHS 1.15.1 can miss
+    # a card three hundredths better beside entries of 2e4 (ten columns, four rows); below rounding
+    # errors, beside terms of 1e8, the first may be too strict: a second run is at the other one
+    mip_tolerance: float = 1e-9
+    other_tolerance: float = 1e-7
+    lp_tolerance: float = 1e-6  # bounds of linear programs are recomputed
+    # share of what a claim allows: a bound so close to the incumbent cannot change the claim
+    claim_share: float = 0.4
     grace: float = 0.5  # seconds past the time limit after which our own watchdog stops HiGHS
     # a bound of an integer column this close to a whole number is that number
     whole_tolerance: float = 1e-9

@@ -24,13 +24,9 @@ class Watch(Progress):
     """What HiGHS calls back during one run: its progress comes in, the wish to stop goes out."""
 
     def __init__(
-        self,
-        time_limit: float,
-        scale: float = 1.0,
-        start_objective: float | None = None,
-        listeners: Sequence[Listener] = (),
-        judge: Judge | None = None,
-    ) -> None:
+        self, time_limit: float, scale: float = 1.0, start_objective: float | None = None,
+        listeners: Sequence[Listener] = (), judge: Judge | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(time_limit, listeners)
         self.judge, self.best = judge, math.inf
         self.stop = threading.Event()
@@ -53,24 +49,17 @@ class Watch(Progress):
         first = self.start_objective
         if first is not None and not any(math.isfinite(point.objective) for point in self.trace):
             self.start_taken = found / self.scale <= first + 1e-9 * max(1.0, abs(first))
-        try:
-            if self.judge is not None:
-                values = np.array(event.data_out.mip_solution, dtype=np.float64)
-                self.best = min(self.best, self.judge(values))
-        except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
-            self.error = error
-            self.stop.set()
-        self._record(event.data_out, found)
+        self._record(event.data_out, found, improved=True)
 
-    def _record(self, data: Any, objective: float) -> None:
-        point = TracePoint(
-            seconds=self.seconds,
-            objective=float(objective / self.scale) if self.judge is None else self.best,
-            dual_bound=float(data.mip_dual_bound) / self.scale,
-            nodes=max(int(data.mip_node_count), 0),
-        )
-        self.trace.append(point)
+    def _record(self, data: Any, objective: float, improved: bool = False) -> None:
+        bound, nodes = float(data.mip_dual_bound) / self.scale, max(int(data.mip_node_count), 0)
         try:
+            if improved and self.judge is not None:
+                values = np.array(data.mip_solution, dtype=np.float64)
+                self.best = min(self.best, self.judge(values))
+            shown = float(objective / self.scale) if self.judge is None else self.best
+            point = TracePoint(self.seconds, shown, bound, nodes)
+            self.trace.append(point)
             for each in self.listeners:
                 each(point)
         except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
@@ -117,12 +106,9 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
 
 
 def release_threads() -> None:
-    """Let the next run of HiGHS in this thread be on any number of threads.
-
-    HiGHS keeps the number of a thread's first run and refuses every other, whoever made that run.
-    Called before and after a run: neither are we refused for what another library ran here, nor is
-    that library for us.
-    """
+    """Let the next run of HiGHS in this thread be on any number of threads."""
+    # HiGHS keeps the number of a thread's first run, whoever made it, and refuses every other: so
+    # before and after each run
     highspy.Highs.resetGlobalScheduler(True)
 
 

@@ -39,36 +39,6 @@ from milpscore.solvers.policy import POLICY
 from milpscore.solvers.running import Judge, Watch, run_here, run_watched, set_option
 from milpscore.verify import check
 
-_INTEGER, _CONTINUOUS = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
-
-
-MAX_INTEGER = 1e9
-"""Beyond 2^31 HiGHS 1.15.1 loops in presolve, deaf to time limits and interrupts."""
-
-
-MIP_TOLERANCE, OTHER_TOLERANCE, LP_TOLERANCE = 1e-9, 1e-7, 1e-6
-"""HiGHS prunes so far below its incumbent, and its presolve fixes columns whose reduced costs lie
-within a tenth: at its default of 1e-6 an optimum proved to the last digit misses the claim, and
-entries of 1e-5 beside a margin of 100 do not count. At 1e-7 HiGHS 1.15.1 can miss a card three
-hundredths better beside entries of 2e4 (ten columns, four rows); below rounding errors, beside
-terms of 1e8, the first may be too strict: whoever asks again asks at the other one. Bounds of
-linear programs are recomputed, so that they may be as coarse as HiGHS likes."""
-
-
-_STATUS = highspy.HighsModelStatus
-_TERMINATION = {
-    _STATUS.kOptimal: Termination.COMPLETED,
-    _STATUS.kInfeasible: Termination.INFEASIBLE,
-    _STATUS.kUnbounded: Termination.UNBOUNDED,
-    # finite ranges bound every stated objective: nothing but infeasibility is left
-    _STATUS.kUnboundedOrInfeasible: Termination.INFEASIBLE,
-    _STATUS.kTimeLimit: Termination.TIME_LIMIT,
-    _STATUS.kSolutionLimit: Termination.NODE_LIMIT,
-    _STATUS.kIterationLimit: Termination.ITERATION_LIMIT,
-    _STATUS.kInterrupt: Termination.INTERRUPTED,
-    _STATUS.kModelEmpty: Termination.COMPLETED,
-}
-
 
 class Session:
     """A compiled program inside HiGHS.
@@ -108,7 +78,7 @@ class Session:
 
     def __init__(self, program: Program) -> None:
         self.version = self_test()
-        self.tolerance = MIP_TOLERANCE
+        self.tolerance = POLICY.mip_tolerance
         started = time.perf_counter()
         self.program = program
         self.kind: Kind = program.kind
@@ -129,19 +99,13 @@ class Session:
         # a relaxation has no integers, those a user added to it after relaxing included
         self.integral = self._whole(self.columns)
         # HiGHS gives wrong optima where an integer column has fractional bounds
-        self.col_lower[self.integral] = np.ceil(
-            self.col_lower[self.integral] - POLICY.whole_tolerance
-        )
-        self.col_upper[self.integral] = np.floor(
-            self.col_upper[self.integral] + POLICY.whole_tolerance
-        )
+        whole, near = self.integral, POLICY.whole_tolerance
+        self.col_lower[whole] = np.ceil(self.col_lower[whole] - near)
+        self.col_upper[whole] = np.floor(self.col_upper[whole] + near)
         self._choose_units()
         self._position = {id(var): j for j, var in enumerate(self.columns)}
-        self.idle = [
-            var
-            for var in variables(program.model)
-            if id(var) not in self._position and not var.fixed
-        ]
+        every = variables(program.model)
+        self.idle = [v for v in every if id(v) not in self._position and not v.fixed]
         self._require_finite_ranges()
         self._require_stated_objective()
         self.state = state_of(program.model)
@@ -161,11 +125,11 @@ class Session:
     @contextmanager
     def otherwise(self) -> Iterator[Session]:
         """For as long as this lasts, runs are at the other tolerance."""
-        self.tolerance = OTHER_TOLERANCE
+        self.tolerance = POLICY.other_tolerance
         try:
             yield self
         finally:
-            self.tolerance = MIP_TOLERANCE
+            self.tolerance = POLICY.mip_tolerance
 
     def _whole(self, wanted: list[Any]) -> Any:
         """Which of these variables are to be whole, as a mask."""
@@ -173,27 +137,25 @@ class Session:
         return np.array([exact and not var.is_continuous() for var in wanted], dtype=bool)
 
     def without_loops(self, options: Options) -> Options:
-        """These options, without presolve where real columns reach beyond what may be whole.
-
-        Presolve makes real columns whole that can be nothing else.
-        """
+        """Return options without presolve where real columns reach beyond what may be whole."""
+        # presolve makes real columns whole that can be nothing else
         ends = np.abs(np.r_[self.col_lower, self.col_upper])
-        far = self.integral.any() and ends[np.isfinite(ends)].max(initial=0.0) > MAX_INTEGER
+        far = self.integral.any() and ends[np.isfinite(ends)].max(initial=0.0) > POLICY.max_integer
         return replace(options, presolve=False) if far else options
 
     def _require_finite_ranges(self) -> None:
         """Wrong answers on unbounded integers are an open report against HiGHS: refuse them."""
         reach = np.maximum(np.abs(self.col_lower), np.abs(self.col_upper))
-        for j in np.flatnonzero(self.integral & (reach > MAX_INTEGER))[:1]:
+        for j in np.flatnonzero(self.integral & (reach > POLICY.max_integer))[:1]:
             name = self.columns[j].name
             if not math.isfinite(reach[j]):
                 raise FormulationError(
                     f"integer variable {name} has no finite bounds: give it some"
                 )
             raise FormulationError(
-                f"integer variable {name} reaches {reach[j]:.2g}; HiGHS runs on "
-                f"without end beyond {MAX_INTEGER:.0e}: give the columns a larger unit, bin them, "
-                "or narrow the variable's bounds"
+                f"integer variable {name} reaches {reach[j]:.2g}; HiGHS runs on without end beyond "
+                f"{POLICY.max_integer:.0e}: give the columns a larger unit, bin them, or narrow "
+                "the variable's bounds"
             )
 
     def _choose_units(self) -> None:
@@ -214,9 +176,7 @@ class Session:
         self.matrix = sparse.csc_array(heard * self.stretch[:, None] * self.unit[None, :])
         self.row_lower = (self.row_lower - units.spare) * self.stretch
         self.row_upper = (self.row_upper + units.spare) * self.stretch
-        self.col_lower, self.col_upper = (
-            each / self.unit for each in (self.col_lower, self.col_upper)
-        )
+        self.col_lower, self.col_upper = self.col_lower / self.unit, self.col_upper / self.unit
         self.cost = self.cost * self.unit
         # a row may need all of a slack's range: divided by a small entry, its rounding is not less
         # than HiGHS's tolerance, and a whole column loses its last value
@@ -306,10 +266,7 @@ class Session:
         self.kind = "exact"
 
     def set(self, **weights: float) -> None:
-        """Change penalty weights in place, as :meth:`Program.set` does, costs in HiGHS included.
-
-        Only the objective's cost vector is touched.
-        """
+        """Change penalty weights in place, as :meth:`Program.set` does, costs in HiGHS included."""
         self.refresh()
         self.program.set(**weights)
         self.state = state_of(self.program.model)
@@ -350,10 +307,8 @@ class Session:
         return np.array(held, dtype=np.float64) / self.unit
 
     def load_values(self, values: FloatArray) -> None:
-        """Write a solution vector, shape (columns,), back into the Pyomo model.
-
-        Variables no row and no cost speaks of are not compiled; they take the value nearest to 0.
-        """
+        """Write a solution vector, shape (columns,), back into the Pyomo model."""
+        # variables no row and no cost speaks of are not compiled: they get the value nearest to 0
         for var in self.idle:
             low, high = _ends([var.lb, var.ub], 0.0)
             var.set_value(min(max(0.0, low), high), skip_validation=True)
@@ -385,11 +340,9 @@ class Session:
         col_lower: FloatArray | None = None,
         col_upper: FloatArray | None = None,
     ) -> float:
-        """A lower bound on the LP from any row duals, recomputed with the program's own arrays.
-
-        For every y: min c.x >= sum of y's best row ends + sum_j min over the column's range of
-        (c - A'y)_j x_j. Duals that point to an infinite end are set to 0 first.
-        """
+        """Return a lower bound on the LP from any row duals, by the program's own arrays."""
+        # for every y: min c.x >= sum of y's best row ends + sum_j min over the column's range of
+        # (c - A'y)_j x_j; duals that point to an infinite end are set to 0 first
         y = np.where((row_dual > 0) & np.isinf(self.row_lower), 0.0, row_dual)
         y = np.where((y < 0) & np.isinf(self.row_upper), 0.0, y)
         ends = np.where(y > 0, self.row_lower, np.where(y < 0, self.row_upper, 0.0))
@@ -403,10 +356,8 @@ class Session:
         if np.any(np.abs(reduced[open_]) > POLICY.free_tolerance):
             return -np.inf  # an unbounded column could still improve: these duals prove nothing
         best = reduced[~open_] * end[~open_]
-        reach = np.maximum(
-            np.abs(np.where(np.isfinite(low), low, 0.0)),
-            np.abs(np.where(np.isfinite(high), high, 0.0)),
-        )
+        ends_known = (np.abs(np.where(np.isfinite(end), end, 0.0)) for end in (low, high))
+        reach = np.maximum(*ends_known)
         return float(self.offset + y @ ends + best.sum() - (noise * reach).sum())
 
     def run(
@@ -417,14 +368,12 @@ class Session:
         listeners: Sequence[Listener] = (),
         judge: Judge | None = None,
     ) -> Outcome:
-        """Run HiGHS, from a complete feasible point ``start``, to an absolute gap.
-
-        Listeners get each :class:`TracePoint`, from the solver's thread; with a ``judge`` its
-        objective is that of the best point so far by its word.
-        """
+        """Run HiGHS, from a complete feasible point ``start``, to an absolute gap."""
+        # listeners get each TracePoint from the solver's thread, with the objective of the best
+        # point so far by the word of the ``judge``
         highs = self.highs
         highs.clearSolver()  # a second run is to know nothing of the first one
-        tolerance = self.tolerance if self._is_mip else LP_TOLERANCE
+        tolerance = self.tolerance if self._is_mip else POLICY.lp_tolerance
         configure(highs, self.without_loops(options), absolute_gap * self.scale, tolerance)
         # the log callbacks that carry bounds and nodes fire only with output on
         set_option(highs, "output_flag", True)
@@ -437,10 +386,9 @@ class Session:
             solution.col_value = start.tolist()
             highs.setSolution(solution)
         watch = Watch(options.clock, self.scale, first, listeners, judge)
+        stops = highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt
         receivers = (
-            (highs.cbMipInterrupt, watch.interrupt),
-            (highs.cbSimplexInterrupt, watch.interrupt),
-            (highs.cbIpmInterrupt, watch.interrupt),
+            *((channel, watch.interrupt) for channel in stops),
             (highs.cbMipLogging, watch.log),
             (highs.cbMipImprovingSolution, watch.incumbent),
         )
@@ -528,7 +476,20 @@ class Highs(SessionSolver):
 
 def termination_of(highs: Any) -> Termination:
     """Why the last run of HiGHS stopped."""
-    return _TERMINATION.get(highs.getModelStatus(), Termination.ERROR)
+    status = highspy.HighsModelStatus
+    known = {
+        status.kOptimal: Termination.COMPLETED,
+        status.kInfeasible: Termination.INFEASIBLE,
+        status.kUnbounded: Termination.UNBOUNDED,
+        # finite ranges bound every stated objective: nothing but infeasibility is left
+        status.kUnboundedOrInfeasible: Termination.INFEASIBLE,
+        status.kTimeLimit: Termination.TIME_LIMIT,
+        status.kSolutionLimit: Termination.NODE_LIMIT,
+        status.kIterationLimit: Termination.ITERATION_LIMIT,
+        status.kInterrupt: Termination.INTERRUPTED,
+        status.kModelEmpty: Termination.COMPLETED,
+    }
+    return known.get(highs.getModelStatus(), Termination.ERROR)
 
 
 def is_feasible(info: Any) -> bool:
@@ -547,10 +508,7 @@ def highs_of(
     rows: tuple[FloatArray, FloatArray],
     integral: Any = None,
 ) -> Any:
-    """A silent ``highspy.Highs`` with one linear program: csc matrix, costs, ends of ranges.
-
-    It runs on one thread where nothing else is set.
-    """
+    """Return a silent ``highspy.Highs`` with a linear program: csc matrix, costs, ends."""
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
     lp.col_cost_, lp.offset_ = cost
@@ -561,7 +519,8 @@ def highs_of(
     lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
     lp.a_matrix_.value_ = matrix.data
     if integral is not None:
-        lp.integrality_ = [_INTEGER if whole else _CONTINUOUS for whole in integral.tolist()]
+        real, whole = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+        lp.integrality_ = [whole if each else real for each in integral.tolist()]
     _silence_the_banner()
     highs = highspy.Highs()
     set_option(highs, "output_flag", False)
@@ -606,7 +565,8 @@ def add_rows(highs: Any, rows: Any, lower: FloatArray, upper: FloatArray) -> Non
 
 def set_integrality(highs: Any, integral: Any) -> None:
     """Make the masked columns of a HiGHS whole and all others real."""
-    kinds = np.where(integral, int(_INTEGER), int(_CONTINUOUS)).astype(np.uint8)
+    of = highspy.HighsVarType
+    kinds = np.where(integral, int(of.kInteger), int(of.kContinuous)).astype(np.uint8)
     highs.changeColsIntegrality(len(kinds), np.arange(len(kinds), dtype=np.int32), kinds)
 
 
@@ -617,7 +577,7 @@ def limit_run(highs: Any, seconds: float, nodes: int | None, *, mip: bool) -> No
 
 
 def configure(
-    highs: Any, options: Options, absolute_gap: float, tolerance: float = MIP_TOLERANCE
+    highs: Any, options: Options, absolute_gap: float, tolerance: float = POLICY.mip_tolerance
 ) -> None:
     """Set what every HiGHS of a run shares: gaps, threads, seed, presolve, the console."""
     set_option(highs, "log_to_console", options.verbose)

@@ -28,8 +28,6 @@ from milpscore.solvers.session import (
     termination_of,
 )
 
-_EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True)
 class Tangent:
@@ -108,7 +106,8 @@ class LossCurve:
             sizes = float((np.abs(value) + np.abs(slope) * (np.abs(z) + self._far)).sum())
         if not np.isfinite(sizes):
             return None
-        return Tangent(gradient, constant - (len(z) + 20) * _EPS * sizes, v.copy())
+        rounding = (len(z) + 20) * float(np.finfo(np.float64).eps) * sizes
+        return Tangent(gradient, constant - rounding, v.copy())
 
     def expansion(self, v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Value, gradient (p + 1,) and Hessian (p + 1, p + 1) at v."""
@@ -183,26 +182,6 @@ class NormCurve:
         return Tangent(np.append(inside * slope, 0.0), 0.0, v.copy())
 
 
-KEPT = ("point", "support")
-"""Tangents that stay whatever happens: those at whole points, and at the best of a support."""
-
-
-_UNSOLVED = (Termination.TIME_LIMIT, Termination.INTERRUPTED, Termination.ITERATION_LIMIT)
-
-_MIP_OPTIONS: dict[str, Any] = {
-    "mip_rel_gap": 0.0,
-    "presolve": "off",  # the ranges are tightened here; a round in presolve gains nothing more
-    # cards are polished here, and a round ends in a proof or in points: HiGHS's own heuristics,
-    # and cuts below the root, cost half of a round and spare no other (measured on mammo)
-    "mip_heuristic_effort": 0.0,
-    "mip_heuristic_run_feasibility_jump": False,
-    "mip_heuristic_run_rins": False,
-    "mip_heuristic_run_rens": False,
-    "mip_heuristic_run_root_reduced_cost": False,
-    "mip_allow_cut_separation_at_nodes": False,
-}
-
-
 class TimeIsUpError(Exception):
     """The time limit was reached inside a linear program; caught by the search."""
 
@@ -213,7 +192,7 @@ class Cut:
 
     curve: int
     tangent: Tangent
-    kind: str  # why it was taken: "point", "support" or "path"
+    kind: str  # "point", "support" (the best one's), which stay; or "path"
     entries: FloatArray
     constant: float  # with the fixed points' share
 
@@ -274,7 +253,16 @@ class Master:
         if self.options.log_file is not None or self.options.verbose:
             set_option(highs, "output_flag", True)
             set_option(highs, "log_file", self.options.log_file or "")
-        for name, value in _MIP_OPTIONS.items():
+        # ranges are tightened here, cards polished here, and a round ends in a proof or in points:
+        # HiGHS's presolve, its heuristics, and cuts below the root cost half of a round and spare
+        # no other (measured on mammo)
+        unwanted = ("feasibility_jump", "rins", "rens", "root_reduced_cost")
+        settings: dict[str, Any] = {
+            **{f"mip_heuristic_run_{each}": False for each in unwanted},
+            "mip_rel_gap": 0.0, "presolve": "off", "mip_heuristic_effort": 0.0,
+            "mip_allow_cut_separation_at_nodes": False,
+        }  # fmt: skip
+        for name, value in settings.items():
             set_option(highs, name, value)
         return highs
 
@@ -379,7 +367,7 @@ class Master:
         gone = set()
         for k, cut in enumerate(self.cuts):
             lowest = cut.constant / self.unit[self.top[cut.curve]]
-            if cut.kind not in KEPT and activity[k] - lowest > margin:
+            if cut.kind == "path" and activity[k] - lowest > margin:
                 gone.add(k)
         if gone:
             rows = self.rows + np.array(sorted(gone), dtype=np.int32)
@@ -425,11 +413,9 @@ class Master:
         return center, best, value
 
     def fitted(self, best: float) -> Master:
-        """The master in units that fit the best objective known: itself, where they do.
-
-        Where that is far above ``SCALED_OBJECTIVE`` HiGHS's tolerances are less than its rounding
-        errors, and what it calls infeasible need not be; far below it they hide what is claimed.
-        """
+        """Return the master in units that fit the best objective known: itself, where they do."""
+        # far above ``scaled_objective`` HiGHS's tolerances are less than its rounding errors, and
+        # what it calls infeasible need not be; far below they hide what is claimed
         unit = self.factor / POLICY.scaled_objective
         if not math.isfinite(best) or (
             unit * best <= POLICY.scale_fit and unit * max(best, 1.0) >= 1.0 / POLICY.scale_fit
@@ -460,7 +446,9 @@ class Master:
         set_option(self.highs, "time_limit", self.highs.getRunTime() + seconds)
         run_here(self.highs)
         ended = termination_of(self.highs)
-        if ended in _UNSOLVED:
+        if ended in (
+            Termination.TIME_LIMIT, Termination.INTERRUPTED, Termination.ITERATION_LIMIT
+        ):  # fmt: skip
             raise TimeIsUpError
         if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
             return None, math.inf
@@ -472,10 +460,7 @@ class Master:
     def solve(
         self, seconds: float, nodes: int | None, improvements: int
     ) -> tuple[Outcome, list[FloatArray]]:
-        """Run HiGHS to at most ``improvements`` improving solutions; return every point found.
-
-        No point under the cutoff costs less than the outcome's ``dual_bound``.
-        """
+        """Run HiGHS to at most ``improvements`` improving solutions; return every point found."""
         if seconds <= 0:
             raise TimeIsUpError
         is_mip = bool(self.session.integral.any())

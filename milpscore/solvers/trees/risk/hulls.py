@@ -47,10 +47,8 @@ class Arrays:
         self.slopes = (1.0, 1.0) if scales is None else (1.0 / scales.upper, 1.0 / scales.lower)
         self.unit = 1.0 if self.scaled else 1.0 / risk.scale
         self.b_step = None if rule.step is None or self.scaled else float(rule.step)
-        self.b_lower, self.b_upper = (
-            float(rule.nearest(rule.lower)),
-            float(rule.nearest(rule.upper)),
-        )
+        ends = rule.lower, rule.upper
+        self.b_lower, self.b_upper = (float(rule.nearest(end)) for end in ends)
         self.offset = 0.0
         rows = statement.design.merged
         self.y = np.asarray(risk.answers(rows.y), dtype=np.float64)
@@ -292,45 +290,32 @@ class Arrays:
 
 
 class PointChoices(NamedTuple):
-    """What m coefficients may be: coefficient j is one of ``points[j, lo[j] : hi[j] + 1]``.
+    """What m coefficients may be: coefficient j is one of ``points[j, lo[j] : hi[j] + 1]``."""
 
-    ``points`` and ``table``, of shape (m, K), hold values and what a penalty charges for them;
-    ``zero`` is the place of 0, and ``inside`` says which ones are terms already.
-    """
-
-    points: FloatArray
-    table: FloatArray
+    points: FloatArray  # (m, K)
+    table: FloatArray  # (m, K): what a penalty charges for them
     lo: IntArray
     hi: IntArray
-    zero: IntArray
-    inside: BoolArray
+    zero: IntArray  # the place of 0
+    inside: BoolArray  # which ones are terms already
 
 
 class Hulls(NamedTuple):
-    """Convex envelopes of what m coefficients cost, each piecewise linear over its range.
+    """Convex envelopes of what m coefficients cost, each piecewise linear over its range."""
 
-    Hull j passes through (``knots[j, k]``, ``values[j, k]``) for k = 0..``last[j]`` and has slope
-    ``slopes[j, k]`` behind knot k; arrays of shape (m, K). An undecided coefficient pays for being
-    a term: its hull runs straight from 0 to ``ends[j]`` = (left, right), and |w| over that end is
-    the share of a term it uses.
-    """
-
-    knots: FloatArray
+    knots: FloatArray  # (m, K): hull j passes through (knots[j, k], values[j, k]), k <= last[j]
     values: FloatArray
-    slopes: FloatArray
+    slopes: FloatArray  # (m, K): behind each knot
     last: IntArray
+    # (m, 2): an undecided coefficient pays for being a term, its hull running straight from 0 to
+    # these (left, right); |w| over that end is the share of a term it uses
     ends: FloatArray
 
 
 def new_hulls(m: int, width: int) -> Hulls:
     """Room for the hulls of m coefficients of at most ``width`` choices."""
-    return Hulls(
-        np.zeros((m, width)),
-        np.zeros((m, width)),
-        np.zeros((m, width)),
-        np.zeros(m, np.int64),
-        np.zeros((m, 2)),
-    )
+    knots, values, slopes = np.zeros((3, m, width))
+    return Hulls(knots, values, slopes, np.zeros(m, np.int64), np.zeros((m, 2)))
 
 
 @inner

@@ -213,15 +213,9 @@ def card_bounds(
 
 
 def _below(
-    arrays: Arrays,
-    y: FloatArray,
-    share: FloatArray,
-    totals: FloatArray,
-    s: FloatArray,
-    b: FloatArray,
-    slopes: tuple[float, float],
-    direction: float | None,
-) -> FloatArray:
+    arrays: Arrays, y: FloatArray, share: FloatArray, totals: FloatArray, s: FloatArray,
+    b: FloatArray, slopes: tuple[float, float], direction: float | None,
+) -> FloatArray:  # fmt: skip
     """Bound what slopes in a range lose by tangents at slopes s and scores b, less rounding."""
     # ``direction`` 1: scores above 0 only, -1: below; -inf where the loss falls towards that side
     z, answers = s * totals + b, np.broadcast_to(y[:, None], totals.shape)

@@ -117,16 +117,13 @@ class Node:
 
 
 class _Price(NamedTuple):
-    """A line at one slope: its least value, each choice's cost, and what of it is counted there.
+    """A line at one slope."""
 
-    ``least`` (p,) is each feature's cheapest choice, ``next_`` the cheapest one not counted.
-    """
-
-    bound: float
-    cost: FloatArray
-    least: FloatArray
-    counted: FloatArray
-    next_: float
+    bound: float  # its least value
+    cost: FloatArray  # of each choice
+    least: FloatArray  # (p,): of each feature's cheapest choice
+    counted: FloatArray  # what of it is counted in the bound
+    next_: float  # the cheapest one not counted
 
 
 def _narrow(node: Node, at_low: float, at_high: float, cutoff: float) -> bool:

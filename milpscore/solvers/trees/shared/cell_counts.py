@@ -65,15 +65,13 @@ class Losses(NamedTuple):
 
 
 class CellLayout(NamedTuple):
-    """Columns as bits, (m, W), laid out by the impure cells of a base, the costliest first.
+    """Columns as bits, laid out by the impure cells of a base, the costliest first."""
 
-    Words ``segments[2c]`` to ``segments[2c + 1]`` hold the ``size[2c]`` positive rows of cell c,
-    those up to ``segments[2c + 2]`` its negative ones.
-    """
-
-    bits: NDArray[np.uint64]
+    bits: NDArray[np.uint64]  # (m, W)
+    # the positive rows of cell c are in words segments[2c] to segments[2c + 1], its negative ones
+    # up to segments[2c + 2]
     segments: IntArray
-    size: NDArray[np.uint64]
+    size: NDArray[np.uint64]  # rows of each segment
 
 
 class KnownPairs(NamedTuple):

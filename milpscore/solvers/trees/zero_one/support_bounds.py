@@ -380,49 +380,35 @@ class Counted(ColumnChoices):
 
 
 class CandidateColumns(NamedTuple):
-    """The candidates as the enumeration reads them: c of them, m patterns.
+    """The candidates as the enumeration reads them: c of them, m patterns."""
 
-    ``codes`` (c, m) numbers each one's values, ``cards`` (c,) says how many there are, ``penalty``
-    (c,) what it costs at least, and ``twin`` (c,) which other candidate must be in the support for
-    it to be, -1 for none. ``flags`` (m, W) holds indicators of all values but each candidate's last
-    side by side, those of c from ``slots[c]`` to ``slots[c + 1]``; W is 0 where they would be too
-    many. ``net`` (m,) is the patterns' net weight.
-    """
-
-    codes: NDArray[np.int32]
-    cards: IntArray
-    penalty: FloatArray
-    twin: IntArray
+    codes: NDArray[np.int32]  # (c, m): numbers of their values
+    cards: IntArray  # (c,): how many these are
+    penalty: FloatArray  # (c,): what each costs at least
+    twin: IntArray  # (c,): which other one must be in the support as well, or -1
+    # (m, W): indicators of all values but each candidate's last; W is 0 where they are too many
     flags: NDArray[np.int8]
-    slots: IntArray
-    net: NDArray[Any]
+    slots: IntArray  # (c + 1,): where those of each candidate begin
+    net: NDArray[Any]  # (m,): the patterns' net weight
 
 
 class Scratch(NamedTuple):
-    """What :func:`agree` and :func:`refine` write to.
+    """What :func:`agree` and :func:`refine` write to."""
 
-    ``table`` (G, W) weighs the values of up to G groups; ``slots`` (2, a power of two above 2 m) is
-    an open hash table of labels, and of the keys they have; ``cell`` and ``own`` hold the labels of
-    patterns, ``weights`` has an entry per cell (or group), ``agreed`` one per candidate.
-    """
-
-    table: NDArray[Any]
-    slots: IntArray
-    cell: IntArray
-    weights: IntArray
-    agreed: IntArray
-    own: IntArray
+    table: NDArray[Any]  # (G, W): weights of the values of up to G groups
+    slots: IntArray  # (2, a power of two above 2 m): hash table of labels and their keys
+    cell: IntArray  # (m,): labels of patterns
+    weights: IntArray  # (m,): of each cell or group
+    agreed: IntArray  # (c,)
+    own: IntArray  # (m,): labels of patterns
 
 
 class Offer(NamedTuple):
-    """Where pairs of candidates are written whose bound, in units of ``unit``, is below ``limit``.
+    """Where pairs of candidates are written whose bound is below ``limit``."""
 
-    ``weight`` is the sum of all |net|.
-    """
-
-    unit: float
+    unit: float  # of bound and limit
     limit: float
-    weight: int
+    weight: int  # the sum of all |net|
     out: IntArray
     bounds: FloatArray
 
@@ -486,16 +472,9 @@ def agree(labels: Any, groups: int, begin: int, columns: Any, scratch: Any) -> i
 
 @compiled
 def write_supports(
-    labels: Any,
-    groups: int,
-    charge: float,
-    present: Any,
-    first: int,
-    end: int,
-    columns: Any,
-    scratch: Any,
-    offer: Any,
-) -> Any:
+    labels: Any, groups: int, charge: float, present: Any, first: int, end: int, columns: Any,
+    scratch: Any, offer: Any,
+) -> Any:  # fmt: skip
     """Write supports of a prefix, a candidate from first..end-1 (-1: none) and a later one."""
     # The bound is what no classifier of the cells avoids, half of (all |net| - the cells' |net|),
     # plus the least penalty. ``present`` marks the prefix's candidates. Returns how many are

@@ -58,69 +58,50 @@ GROUP = np.dtype(
 
 
 class Rules(NamedTuple):
-    """Whether weights with a common divisor are skipped, thresholds, unit.
+    """What the walk over weights keeps to."""
 
-    ``level``: what is so little below the cutoff is level with it.
-    """
-
-    primitive: bool
-    t_low: int
+    primitive: bool  # whether weights with a common divisor are skipped
+    t_low: int  # thresholds
     t_high: int
     unit: float
-    level: float
+    level: float  # objectives less than this below the cutoff are level with it
 
 
 class TotalGroups(NamedTuple):
-    """The groups of level 0 where totals are sorted: net weight, and their group at every level.
+    """The groups of level 0 where totals are sorted."""
 
-    Shapes (cells,) and (k + 1, cells); ``totals`` (k + 1, cells) and ``order`` (2, cells) are
-    scratch.
-    """
-
-    net: NDArray[Any]
-    label: IntArray
-    totals: IntArray
-    order: IntArray
+    net: NDArray[Any]  # (cells,): net weight
+    label: IntArray  # (k + 1, cells): their group at every level
+    totals: IntArray  # (k + 1, cells): scratch
+    order: IntArray  # (2, cells): scratch
 
 
 class Parts(NamedTuple):
-    """What totals are beyond whole steps, in 2^-``bits`` of one, where they are compared so finely.
-
-    ``value`` has the decided column's for every group, ``totals`` (k + 1, cells) the cells'; of the
-    totals at hand ``whole`` (cells,) are steps rounded down, ``left`` (cells,) what is beyond, and
-    ``reached`` (cells,) that of the last one seen in each group.
-    """
+    """What totals are beyond whole steps, in 2^-``bits`` of one, where they are compared finely."""
 
     bits: int
-    value: IntArray
-    totals: IntArray
+    value: IntArray  # the decided column's, for every group
+    totals: IntArray  # (k + 1, cells)
+    # of the totals at hand (cells,): steps rounded down, what is beyond, and that of the last cell
     whole: IntArray
     left: IntArray
-    reached: IntArray
+    reached: IntArray  # seen in each group
 
 
 class Place(NamedTuple):
-    """A piece of a walk: at each level down to its own the weight tried next, and their end.
+    """A piece of a walk: at each level down to its own the weight tried next, and their end."""
 
-    Above its own level that weight is the one the piece lies below, to begin with.
-    """
-
-    nexts: tuple[int, ...]
+    nexts: tuple[int, ...]  # above its own level, the weight the piece lies below
     counts: tuple[int, ...]
 
 
 class Cuts(NamedTuple):
-    """The rows of a support by its columns, to judge cards within limits on errors.
+    """The rows of a support by its columns, to judge cards within limits on errors."""
 
-    Shapes: ``values`` (c, k); ``signed`` (1 + L, c), what positive rows weigh less what negative
-    ones do, in units of weight and in what each limit counts; ``least`` (1 + L,) is wrong where
-    every answer is positive, ``most`` (1 + L,) allowed.
-    """
-
-    values: IntArray
-    signed: FloatArray
-    least: FloatArray
-    most: FloatArray
+    values: IntArray  # (c, k)
+    signed: FloatArray  # (1 + L, c): positive less negative rows, in weight and by each limit
+    least: FloatArray  # (1 + L,): wrong where every answer is positive
+    most: FloatArray  # (1 + L,): allowed
 
 
 class Walk:
@@ -194,10 +175,7 @@ class Walk:
                 own["end"] = np.append(own["child"][1:], counts[d - 1])
         self.parts: Parts | None = None
         if p.parts is not None:
-            totals, rows = (
-                np.zeros((k + 1, counts[0]), np.int64),
-                np.zeros((3, counts[0]), np.int64),
-            )
+            totals, rows = (np.zeros((many, counts[0]), np.int64) for many in (k + 1, 3))
             self.parts = Parts(p.bits, parts, totals, *rows)
         return np.rint(net).astype(p.net.dtype), cell_label
 
@@ -308,18 +286,9 @@ class Walk:
         before, most = self.spent, int(min(most_nodes, 1 << 62))
         while True:
             status = dive(
-                self.levels,
-                self.groups,
-                self.weights,
-                self.curves,
-                self.cells,
-                self.parts,
-                self.progress,
-                self.rules,
-                cutoff - self.fixed,
-                budget - (self.spent - before),
-                most,
-            )
+                self.levels, self.groups, self.weights, self.curves, self.cells, self.parts,
+                self.progress, self.rules, cutoff - self.fixed, budget - self.spent + before, most,
+            )  # fmt: skip
             if status != FOUND or self.cuts is None or self._may_beat(cutoff):
                 return int(status)
 
@@ -348,18 +317,9 @@ def may_keep(cuts: Any, w: Any) -> bool:
 
 @compiled
 def dive(
-    levels: Any,
-    groups: Any,
-    weights: Any,
-    curves: Any,
-    cells: Any,
-    parts: Any,
-    progress: Any,
-    rules: Any,
-    cutoff: float,
-    budget: int,
-    most_nodes: int,
-) -> int:
+    levels: Any, groups: Any, weights: Any, curves: Any, cells: Any, parts: Any, progress: Any,
+    rules: Any, cutoff: float, budget: int, most_nodes: int,
+) -> int:  # fmt: skip
     """Walk on until a card below ``cutoff`` is met, all are seen, or the budget is spent."""
     # ``levels`` (k + 1,) are of LEVEL, ``groups`` of GROUP; ``weights`` (k, C) in the order tried.
     # ``curves`` hold all levels' ones; where totals span too much, ``cells`` sort them instead;
@@ -413,16 +373,9 @@ def dive(
 
 @inner
 def least_errors(
-    levels: Any,
-    groups: Any,
-    curves: Any,
-    cells: Any,
-    parts: Any,
-    d: int,
-    weight: int,
-    rules: Any,
+    levels: Any, groups: Any, curves: Any, cells: Any, parts: Any, d: int, weight: int, rules: Any,
     limit: float,
-) -> Any:
+) -> Any:  # fmt: skip
     """Sum the least errors of the groups of level d + 1 once column d has this weight."""
     errors = 0
     if curves is None:
