@@ -273,6 +273,14 @@ class EYE(Norm):
         a, z = self._parts(w)
         return self.lam * (a + z)
 
+    def nearby(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return weights of |w| and w^2 / 2 that resemble it near w, smooth where w is small."""
+        # a + sqrt(a^2 + b^2) linearised in a and in b^2
+        sparse = 1.0 - self.expert
+        a = float(sparse @ np.abs(w))
+        root = float(np.hypot(np.hypot(a, np.linalg.norm(self.expert * w)), 0.3))
+        return self.lam * sparse * (1.0 + a / root), self.lam * self.expert**2 / root
+
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """Return the prox of step * penalty: monotone Newton for r in {0, 1}, else a root in Z."""
         checks.length(w, len(self.expert), "expert")

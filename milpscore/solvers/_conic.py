@@ -592,13 +592,6 @@ def through_cvxpy(plugin: str) -> type[CvxpySolver]:
     return type(f"Cvxpy_{plugin}", (CvxpySolver,), content)
 
 
-def __getattr__(name: str) -> type[CvxpySolver]:
-    """The solvers of ``OUTSIDE``, for the registry."""
-    if name not in OUTSIDE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return through_cvxpy(name)
-
-
 class Proximal(Solver):
     """The proximal path, to the duality gap ``tol``."""
 

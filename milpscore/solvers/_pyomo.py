@@ -256,10 +256,3 @@ def through_pyomo(plugin: str) -> type[PyomoSolver]:
     name = plugin if plugin in OUTSIDE else f"pyomo:{plugin}"
     seeded = "random_state" in row.keys
     return type(f"Pyomo_{plugin}", (PyomoSolver,), {"name": name, "row": row, "seeded": seeded})
-
-
-def __getattr__(name: str) -> type[PyomoSolver]:
-    """The solvers of ``OUTSIDE``, for the registry."""
-    if name not in OUTSIDE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return through_pyomo(name)

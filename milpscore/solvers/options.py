@@ -36,16 +36,16 @@ class _Solvers(Registry["type[Solver]"]):
         return plugin if plugin in self.prefixes[prefix] else f"{prefix}:{plugin}"
 
     def __getitem__(self, name: str) -> type[Solver]:
-        prefix, _, plugin = self.name_of(name).partition(":")
-        if plugin and prefix == "pyomo":
+        prefix, _, plugin = self.name_of(name).rpartition(":")
+        if prefix == "pyomo" or plugin in OUTSIDE:
             from milpscore.solvers._pyomo import through_pyomo
 
             return through_pyomo(plugin)
-        if plugin:
+        if prefix == "cvxpy" or plugin in OUTSIDE_CONES:
             from milpscore.solvers._conic import through_cvxpy
 
             return through_cvxpy(plugin)
-        return super().__getitem__(prefix)
+        return super().__getitem__(plugin)
 
 
 SOLVERS: Registry[type[Solver]] = _Solvers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import highspy
 import numpy as np
@@ -38,22 +38,10 @@ class Tangent:
     at: FloatArray  # where it touches
 
 
-class Curve(Protocol):
-    """A convex term of points v = (w, b), shape (p + 1,), that a variable of the model bounds."""
-
-    def value(self, v: FloatArray) -> float:
-        """The term at v; infinite where it overflows."""
-        ...
-
-    def tangent(self, v: FloatArray) -> Tangent | None:
-        """The tangent at v; None where it is not finite."""
-        ...
-
-
 class LossCurve:
     """The mean of a ``RiskLoss`` over a statement's merged rows, as a function of (w, b).
 
-    Where the scale is free, (w, b) stands for the score's own: slope times points and intercept.
+    If the scale is free, (w, b) stands for the score's own: slope times points and intercept.
     """
 
     def __init__(self, statement: Statement) -> None:
@@ -204,7 +192,7 @@ class Master:
         self.session, self.options = session, options
         model, statement = session.program.model, session.program.statement
         self.loss = LossCurve(statement)
-        self.curves: list[Curve] = [self.loss]
+        self.curves: list[LossCurve | NormCurve] = [self.loss]
         heights, self.lists = [model.eta], [model.cuts]
         if model.component("norm") is not None:
             term: Any = next(t for t in statement.penalties if hasattr(t, "make"))
@@ -473,12 +461,11 @@ class Master:
         def keep(event: Any) -> None:
             found.append(np.array(event.data_out.mip_solution, dtype=np.float64))
 
-        receivers = (
-            (self.highs.cbMipInterrupt, watch.interrupt),
-            (self.highs.cbSimplexInterrupt, watch.interrupt),
-            (self.highs.cbMipSolution, keep),
+        highs = self.highs
+        stops = (
+            (each, watch.interrupt) for each in (highs.cbMipInterrupt, highs.cbSimplexInterrupt)
         )
-        interrupted = run_watched(self.highs, watch, receivers)
+        interrupted = run_watched(highs, watch, (*stops, (highs.cbMipSolution, keep)))
         outcome = self._outcome(is_mip)
         if interrupted:
             outcome.termination = Termination.INTERRUPTED

@@ -153,7 +153,7 @@ class _Walk:
         labels, first = arrays.merge(support)
         self.X = arrays.part(first, support)
         self.y = arrays.y[first]
-        self.share = np.bincount(labels, weights=arrays.share, minlength=len(first))
+        self.share = arrays.share_of(labels)
         self.moves = _moves(len(support))
         self.work = 0.0
 
@@ -202,7 +202,7 @@ class _Walk:
         self.work += POLICY.line_cost * totals.size
         if a.b_step is None:
             priced = self._priced(w)
-            lines = a.lines(totals, self.y, self.share.astype(np.float64), charges=priced)
+            lines = a.lines(totals, self.y, self.share, charges=priced)
             return lines.losses + priced, lines.intercepts / a.unit, lines.slopes
         y = np.broadcast_to(self.y[:, None], totals.shape)
         near = np.array([b, b - a.b_step, b + a.b_step])

@@ -140,6 +140,10 @@ class Arrays:
         found = number_keys(keys, self._table_of_keys, labels, first)
         return labels, first[:found].copy()
 
+    def share_of(self, labels: IntArray) -> FloatArray:
+        """The weight of each group of merged rows."""
+        return np.bincount(labels, weights=self.share).astype(np.float64)
+
     def part(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """These rows and columns of X."""
         out = np.empty((len(rows), len(columns)))

@@ -18,6 +18,7 @@ from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.statement import held_thresholds
 from milpscore.losses.lines import LossRows, held_slopes
 from milpscore.solvers.trees.risk.policy import POLICY
+from milpscore.solvers.trees.shared.answer import largest_sums
 
 if TYPE_CHECKING:
     from milpscore.solvers.trees.risk.hulls import Arrays
@@ -245,13 +246,8 @@ def score_ranges(
     spare = max(arrays.terms - int(inside.sum()), 0)
 
     def most(*products: FloatArray) -> FloatArray:
-        """The largest sum over the columns, of as many optional ones as are left."""
-        best = np.maximum.reduce(products)
-        optional = np.maximum(best[:, ~inside], 0.0)
-        if 0 < spare < optional.shape[1]:
-            optional = -np.partition(-optional, spare, axis=1)
-        optional = optional[:, :spare]
-        return np.asarray(best[:, inside].sum(axis=1) + optional.sum(axis=1))
+        """Return the largest sum over the columns, of as many optional ones as are left."""
+        return np.asarray(largest_sums(np.maximum.reduce(products), ~inside, spare))
 
     if not arrays.scaled or arrays.statement.intercept.kind == "zero":
         ends = node.b_lo * arrays.unit, node.b_hi * arrays.unit

@@ -63,19 +63,12 @@ class Node:
         """Nothing decided but what the ranges decide, and no line yet."""
         status = np.where(arrays.zero < 0, IN, np.where(arrays.hi == 0, OUT, OPEN))
         s_lo, s_hi = arrays.slopes
+        p, low, high = arrays.p, arrays.b_lower, arrays.b_upper
         return cls(
-            status.astype(np.int8),
-            np.zeros(arrays.p, np.int64),
-            arrays.hi.copy(),
-            arrays.b_lower,
-            arrays.b_upper,
-            np.zeros(arrays.p),
-            min(max(0.0, arrays.b_lower), arrays.b_upper),
-            np.zeros(arrays.p),
-            s=min(max(1.0, s_lo), s_hi),
-            s_lo=s_lo,
-            s_hi=s_hi,
-        )
+            status.astype(np.int8), np.zeros(p, np.int64), arrays.hi.copy(), low, high, np.zeros(p),
+            min(max(0.0, low), high), np.zeros(p),
+            s=min(max(1.0, s_lo), s_hi), s_lo=s_lo, s_hi=s_hi,
+        )  # fmt: skip
 
     @property
     def sure(self) -> int:
@@ -431,7 +424,7 @@ class _ActiveRows:
         )
         self.X = arrays.part(first, columns)
         self.first, self.y = first, arrays.y[first]
-        self.share = np.bincount(self.labels, weights=arrays.share, minlength=len(first))
+        self.share = arrays.share_of(self.labels)
         self.loss, self.unit = arrays.loss, arrays.unit
         self.z = np.zeros(len(first))
 
@@ -483,13 +476,9 @@ class _Model:
         self.arrays, self.omega, self.node, self.rows = a, relaxation.omega, node, rows
         self.budget = float(a.terms - node.sure)
         self.choices = PointChoices(
-            a.points[columns],
-            a.table[columns],
-            node.lo[columns],
-            node.hi[columns],
-            a.zero[columns],
-            node.status[columns] == IN,
-        )
+            a.points[columns], a.table[columns], node.lo[columns], node.hi[columns],
+            a.zero[columns], node.status[columns] == IN,
+        )  # fmt: skip
         self.free_slope = node.s_lo < node.s_hi
         if self.free_slope:
             self.choices = _with_slope(self.choices, node.s_lo, node.s_hi)
@@ -607,20 +596,8 @@ class Omega:
 
     def nearby(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(weight, ridge) of sum_j weight_j |w_j| + ridge_j w_j^2 / 2, both of shape (p,)."""
-        from milpscore.penalties import EYE
-
-        if isinstance(self.penalty, EYE):
-            return _eye_nearby(self.penalty, w)
         if hasattr(self.penalty, "nearby"):
             weight, ridge = self.penalty.nearby(w)
             return np.asarray(weight, dtype=np.float64), np.asarray(ridge, dtype=np.float64)
         s, _ = self.line(w, np.zeros(len(w)))
         return np.abs(s), np.zeros(len(w))
-
-
-def _eye_nearby(penalty: Any, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """a + sqrt(a^2 + b^2) linearised in a and in b^2; rounded off where both are small."""
-    sparse = 1.0 - penalty.expert
-    a = float(sparse @ np.abs(w))
-    root = float(np.hypot(np.hypot(a, np.linalg.norm(penalty.expert * w)), 0.3))
-    return penalty.lam * sparse * (1.0 + a / root), penalty.lam * penalty.expert**2 / root

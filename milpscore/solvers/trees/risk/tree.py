@@ -45,12 +45,9 @@ def search(
     jobs: int = 1,
     client: Any = None,
 ) -> Answer:
-    """Minimise a smooth convex loss over integer cards, with a bound that holds at every moment.
-
-    Listeners get a TracePoint after every node that moves objective or bound; a
-    KeyboardInterrupt from one ends the search, as Ctrl-C does. ``jobs`` processes, or the workers
-    of a Dask ``client``, search parts of the tree: their speed decides nothing.
-    """
+    """Minimise a smooth convex loss over integer cards, with a bound that holds at every moment."""
+    # a KeyboardInterrupt from a listener ends it, as Ctrl-C does; ``jobs`` processes, or the
+    # workers of a Dask ``client``, search parts
     if jobs < 1:
         raise OptionError(f"jobs must be >= 1, got {jobs!r}")
     check_start(statement, start)

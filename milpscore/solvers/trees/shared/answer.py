@@ -36,17 +36,13 @@ def half_of_free() -> float:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search ends; the gap to reach is max(gap_abs, gap_rel |objective|).
-
-    ``node_limit`` counts relaxations solved, under the 0-1 loss weight vectors bounded; beyond
-    ``most_open`` open nodes, or ``memory`` bytes of them, a search no longer goes best first.
-    OptionError for one below 0.
-    """
+    """When a search ends; the gap to reach is max(gap_abs, gap_rel |objective|)."""
 
     time_limit: float = math.inf
-    node_limit: int | None = None
+    node_limit: int | None = None  # relaxations solved; under the 0-1 loss weight vectors bounded
     gap_abs: float = 0.0
     gap_rel: float = 0.0
+    # beyond these open nodes, or bytes of them, a search no longer goes best first
     most_open: int | None = None
     memory: float = field(default_factory=half_of_free)
 
@@ -72,22 +68,18 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a search found and proved: no allowed card is below ``bound``.
-
-    Of a search for all ``cards``: none that is not among them. ``supports`` were bounded by their
-    cells, and of ``opened`` ones the weights searched.
-    """
+    """What a search found and proved."""
 
     card: Card | None
     objective: float
-    bound: float
+    bound: float  # no allowed card is below it; in a search for all ``cards``, none but these
     nodes: int
     termination: Termination
     trace: list[TracePoint] = field(default_factory=list)
     cards: list[Card] = field(default_factory=list)
     seconds: float = 0.0
-    supports: int = 0
-    opened: int = 0
+    supports: int = 0  # bounded by their cells
+    opened: int = 0  # those of which the weights were searched
 
     @property
     def gap(self) -> float:
@@ -109,6 +101,14 @@ def check_cutoff(cutoff: float, most_cards: int) -> None:
         )
     if most_cards < 1:
         raise OptionError(f"most_cards must be >= 1, got {most_cards!r}")
+
+
+def largest_sums(values: Any, free: Any, spare: int) -> Any:
+    """Sum each row's values, of the ``free`` columns the ``spare`` largest above 0."""
+    optional = np.maximum(values[:, free], 0)
+    if 0 < spare < optional.shape[1]:
+        optional = -np.partition(-optional, spare, axis=1)
+    return values[:, ~free].sum(axis=1) + optional[:, :spare].sum(axis=1)
 
 
 class Scale(NamedTuple):

@@ -14,34 +14,30 @@ from milpscore.core.design import FloatArray, IntArray, common_step, on_grid
 from milpscore.core.errors import OptionError
 from milpscore.core.statement import Statement
 from milpscore.penalties.points import point_prices
-from milpscore.solvers.trees.shared.answer import choices_of, scale_of
+from milpscore.solvers.trees.shared.answer import choices_of, largest_sums, scale_of
 from milpscore.solvers.trees.zero_one.policy import POLICY
 
 
 class Patterns:
     """A statement under the 0-1 loss by its distinct rows x, totals in steps of the grid.
 
-    Where columns have no step, ``rows``, ``X`` and ``values`` are whole multiples of 2^``bits``
-    steps, a power of two so small that ``rests``, ``rest`` and ``parts`` hold what is left of each
-    in steps; these are None elsewhere. Kernels compare the two one after the other.
+    Where columns have no step, ``rows``, ``X`` and ``values`` are multiples of 2^``bits`` steps, a
+    power so small that ``rests``, ``rest`` and ``parts`` (else None) hold what is left in steps.
 
-    ``rows``, ``y``, ``weight``: the design's merged rows in steps. ``X`` (m, p): distinct rows
-    whose classes do not cancel; ``net`` (m,): positive minus negative weight, in units of ``unit``,
-    a share of all weight; ``base``: the units any card errs on. ``codes`` (p, m) numbers each
-    column's values, of which there are ``cards`` (p,), in ``values`` (p, most). ``choices`` and
-    ``points``: the values of each coefficient, and the nonzero ones. Thresholds lie in ``t_low``,
-    ``t_high``; ``every_cut``: that range loses no best card. ``constrained``: constraints limit a
-    card; ``thrifty``: cards that others are as good as may be left out. ``forced`` columns cannot
-    be 0, other ``candidates`` may help; ``twin`` (p,): an equal or mirrored column without which
-    this one is never needed, or -1. ``primitive``: some best card has weights without a common
-    divisor. ``price`` (p,): what a point costs; ``penalty`` (p,): each column's least, once it is
-    used. ``limits`` on errors: the cost
-    of each row where it is wrong, and the most allowed; ``signed``: the rows' units, by class.
+    ``rows``, ``y``, ``weight``: the design's merged rows. ``X`` (m, p): distinct rows whose classes
+    do not cancel; ``net`` (m,): positive minus negative weight, in units of ``unit``, a share of
+    all weight; ``base``: the units any card errs on. ``codes`` (p, m) numbers each column's
+    ``cards`` (p,) values in ``values`` (p, most); ``points``: the nonzero ones of ``choices``.
+    Thresholds lie in ``t_low``, ``t_high``; ``every_cut``: that loses no best card. ``thrifty``:
+    cards that others are as good as may be left out. ``forced`` columns cannot be 0, other
+    ``candidates`` may help; ``twin`` (p,): an equal or mirrored column without which this one is
+    never needed, or -1. ``primitive``: some best card has weights without a common divisor.
+    ``price``, ``penalty`` (p,): what a point, and the column used, cost at least. ``limits``: costs
+    of rows where they are wrong, and the most allowed; ``signed``: the rows' units, by class.
 
-    With ``prices`` of the limits, weight for cost, every row also weighs what its cost is priced
-    at, and ``granted`` is the share that a card at the limits pays for nothing: whatever the
-    prices, its errors then are at most those of an allowed card. No card has less than ``least``.
-    ``level``: errors are whole units of the weights, and what is so little below is level.
+    With ``prices`` of the limits, weight for cost, rows also weigh what their costs are priced at;
+    ``granted`` is the share that a card at the limits pays for nothing. No card has less than
+    ``least``; what is less than ``level`` below another objective is level with it.
     """
 
     def __init__(
@@ -210,8 +206,8 @@ class Patterns:
 
     def _extreme_totals(self) -> tuple[IntArray, IntArray]:
         """The least and the largest total of each pattern over the allowed cards."""
-        forced = np.zeros(len(self.points), dtype=bool)
-        forced[self.forced] = True
+        free = np.ones(len(self.points), dtype=bool)
+        free[self.forced] = False
         spare = max(self.terms - len(self.forced), 0)
         ends = np.array([[v.min(initial=0), v.max(initial=0)] for v in self.points], dtype=np.int64)
         for j in self.forced.tolist():
@@ -219,14 +215,8 @@ class Patterns:
         if not len(ends):
             return np.zeros(len(self.X), np.int64), np.zeros(len(self.X), np.int64)
         both = np.stack([self.X * ends[:, 0], self.X * ends[:, 1]])
-
-        def extreme(contribution: IntArray) -> IntArray:
-            optional = np.sort(np.maximum(contribution[:, ~forced], 0), axis=1)
-            best = optional[:, max(optional.shape[1] - spare, 0) :].sum(axis=1)
-            total: IntArray = best + contribution[:, forced].sum(axis=1)
-            return total
-
-        return -extreme(-both.min(axis=0)), extreme(both.max(axis=0))
+        least, most = -both.min(axis=0), both.max(axis=0)
+        return -largest_sums(least, free, spare), largest_sums(most, free, spare)
 
     def _find_candidates(self) -> IntArray:
         """Columns that may be 0, may be something else, and do not only move the threshold."""

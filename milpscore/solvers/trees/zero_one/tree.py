@@ -51,13 +51,9 @@ def search(
     jobs: int = 1,
     client: Any = None,
 ) -> Answer:
-    """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment.
-
-    Supports are bounded by the errors no classifier of their cells avoids, and taken in the order
-    of that bound; within one, weights are decided column by column. Listeners get a TracePoint as
-    objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
-    Ctrl-C does. ``jobs`` processes, or the workers of a Dask ``client``, bound and walk supports.
-    """
+    """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment."""
+    # a KeyboardInterrupt from a listener ends it, as Ctrl-C does; ``jobs`` processes, or the
+    # workers of a Dask ``client``, search parts
     check_start(statement, start)
     patterns = Patterns(statement)
     tree = ZeroOneSearch(patterns, limits or Limits(), listeners)
