@@ -361,13 +361,9 @@ class Session:
         return float(self.offset + y @ ends + best.sum() - (noise * reach).sum())
 
     def run(
-        self,
-        options: Options,
-        absolute_gap: float = 0.0,
-        start: FloatArray | None = None,
-        listeners: Sequence[Listener] = (),
-        judge: Judge | None = None,
-    ) -> Outcome:
+        self, options: Options, absolute_gap: float = 0.0, start: FloatArray | None = None,
+        listeners: Sequence[Listener] = (), judge: Judge | None = None,
+    ) -> Outcome:  # fmt: skip
         """Run HiGHS, from a complete feasible point ``start``, to an absolute gap."""
         # listeners get each TracePoint from the solver's thread, with the objective of the best
         # point so far by the word of the ``judge``
@@ -502,12 +498,9 @@ def is_feasible(info: Any) -> bool:
 
 
 def highs_of(
-    matrix: Any,
-    cost: tuple[FloatArray, float],
-    columns: tuple[FloatArray, FloatArray],
-    rows: tuple[FloatArray, FloatArray],
-    integral: Any = None,
-) -> Any:
+    matrix: Any, cost: tuple[FloatArray, float], columns: tuple[FloatArray, FloatArray],
+    rows: tuple[FloatArray, FloatArray], integral: Any = None,
+) -> Any:  # fmt: skip
     """Return a silent ``highspy.Highs`` with a linear program: csc matrix, costs, ends."""
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape

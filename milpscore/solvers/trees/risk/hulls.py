@@ -155,13 +155,9 @@ class Arrays:
         return np.asarray(self._transposed @ u)
 
     def lines(
-        self,
-        totals: FloatArray,
-        y: FloatArray,
-        share: FloatArray,
-        slopes: tuple[float, float] | None = None,
-        charges: FloatArray | None = None,
-    ) -> Lines:
+        self, totals: FloatArray, y: FloatArray, share: FloatArray,
+        slopes: tuple[float, float] | None = None, charges: FloatArray | None = None,
+    ) -> Lines:  # fmt: skip
         """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
         rule, rows = self.statement.intercept, LossRows(self.loss, share[:, None], y[:, None])
         ends = float(rule.lower) * self.unit, float(rule.upper) * self.unit

@@ -18,8 +18,6 @@ class RiskPolicy:
     start_share: float = 0.3  # share of the time limit for a first card: the rest goes to the proof
     price_share: float = 0.2  # share of the time limit for prices of limits on errors, at the root
     few_cards: int = 500  # cards of a node that are bounded one by one if errors are limited
-    # share of the gap at which nodes are closed, so that rounding never leaves it just unproved
-    gap_share: float = 0.999
     # relative distance above the cutoff at which a search for all cards closes nodes
     cutoff_margin: float = 1e-9
     # distance from a whole number within which a coefficient counts as whole

@@ -101,13 +101,8 @@ class Sides:
 
         sides = limits.positive, ~limits.positive
         cost = np.array([[sums(row, some) for row in limits.cost] for some in sides])
-        return Cells(
-            a.part(first, columns),
-            sums(a.share, a.y > 0),
-            sums(a.share, ~(a.y > 0)),
-            cost.reshape(2, len(limits), m),
-            limits.allowed,
-        )
+        weights = sums(a.share, a.y > 0), sums(a.share, ~(a.y > 0))
+        return Cells(a.part(first, columns), *weights, cost.reshape(2, -1, m), limits.allowed)
 
     def bound(self, node: Node, cutoff: float) -> bool | None:
         """Raise a node's bound and return whether it stays open; None if nothing is known of it."""

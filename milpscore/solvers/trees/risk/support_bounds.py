@@ -39,13 +39,9 @@ class Enumeration(ColumnChoices):
     """
 
     def __init__(
-        self,
-        arrays: Arrays,
-        root: Node,
-        memory: float = math.inf,
-        limits: ErrorLimits | None = None,
-        known: Card | None = None,
-    ) -> None:
+        self, arrays: Arrays, root: Node, memory: float = math.inf,
+        limits: ErrorLimits | None = None, known: Card | None = None,
+    ) -> None:  # fmt: skip
         self.arrays, self.root = arrays, root
         one = sys.getsizeof(tuple(range(arrays.terms))) + POLICY.support_bytes
         self.most_found = int(min(POLICY.most_found, max(2.0, memory / one)))

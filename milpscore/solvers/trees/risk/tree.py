@@ -14,7 +14,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.core.jit import heeding_interrupts
-from milpscore.core.result import Termination, TracePoint
+from milpscore.core.result import TracePoint
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.risk.heuristics import Best, Cards
@@ -37,14 +37,9 @@ from milpscore.solvers.trees.shared.policy import POLICY as SHARED
 
 
 def search(
-    statement: Statement,
-    limits: Limits | None = None,
-    *,
-    start: Card | None = None,
-    listeners: Sequence[Listener] = (),
-    jobs: int = 1,
-    client: Any = None,
-) -> Answer:
+    statement: Statement, limits: Limits | None = None, *, start: Card | None = None,
+    listeners: Sequence[Listener] = (), jobs: int = 1, client: Any = None,
+) -> Answer:  # fmt: skip
     """Minimise a smooth convex loss over integer cards, with a bound that holds at every moment."""
     # a KeyboardInterrupt from a listener ends it, as Ctrl-C does; ``jobs`` processes, or the
     # workers of a Dask ``client``, search parts
@@ -98,10 +93,7 @@ class RiskTree(BestFirst):
     @property
     def cutoff(self) -> float:
         """Nodes with this bound need no search; never rises."""
-        best = self.cards.best.objective
-        if not math.isfinite(best):
-            return math.inf
-        return best - POLICY.gap_share * max(self.limits.gap_abs, self.limits.gap_rel * abs(best))
+        return self.limits.cutoff(self.cards.best.objective)
 
     @property
     def nodes(self) -> int:
@@ -130,10 +122,8 @@ class RiskTree(BestFirst):
 
     def run(self) -> Answer:
         """Search until proved, or stopped."""
-        self.cards.deadline, self.cards.end = (
-            self.clock.deadline.part(POLICY.start_share),
-            self.clock.deadline,
-        )
+        self.cards.end = self.clock.deadline
+        self.cards.deadline = self.cards.end.part(POLICY.start_share)
         # an infinite loss is a fair answer: such a card is never the best
         with (
             heeding_interrupts(self.clock.interrupted),
@@ -143,12 +133,10 @@ class RiskTree(BestFirst):
             self._take_turns()
             self.search()
         objective, card = self.cards.best
-        return self.answer(
-            card,
-            objective,
-            supports=0 if self.supports is None else self.supports.visited,
-            opened=0 if self.supports is None else len(self.supports.found),
-        )
+        seen, opened = 0, 0
+        if self.supports is not None:
+            seen, opened = self.supports.visited, len(self.supports.found)
+        return self.answer(card, objective, supports=seen, opened=opened)
 
     def begin(self) -> None:
         """Look for a first card, then bound the root: a node is solved to what the card asks."""
@@ -464,8 +452,8 @@ class AllCards(RiskTree):
     def __init__(self, arrays: Arrays, limits: Limits, cutoff: float, most_cards: int) -> None:
         super().__init__(arrays, limits)
         self.most, self.most_cards = cutoff, most_cards
-        self.found: list[Card] = []
-        self.different: set[bytes] = set()
+        self.met: list[Card] = []
+        self.found: set[bytes] = set()  # their different w
 
     @property
     def cutoff(self) -> float:
@@ -481,7 +469,7 @@ class AllCards(RiskTree):
             self.begin()
             self.search()
         return Answer(
-            None, math.inf, self.bound, self.nodes, self.clock.termination, cards=self.found
+            None, math.inf, self.bound, self.nodes, self.clock.termination, cards=self.met
         )
 
     def begin(self) -> None:
@@ -489,13 +477,6 @@ class AllCards(RiskTree):
         few = self.root.sure <= self.arrays.terms
         self.open.keep([self.root] if few and self.consider(self.root) else [])
         self.open.active = []
-
-    def stopped(self) -> bool:
-        """Whether a limit was reached, that on different w among them."""
-        if len(self.different) < self.most_cards:
-            return super().stopped()
-        self.clock.termination = Termination.CARD_LIMIT
-        return True
 
     def _finish_few(self, node: Node) -> bool:
         """Every card is met at its leaf."""
@@ -507,7 +488,7 @@ class AllCards(RiskTree):
     def take(self, node: Node, card: Card, bound: float) -> None:
         """Keep a leaf's card where it is low enough and allowed."""
         key, statement = card.coefficients.tobytes(), self.arrays.statement
-        if self.arrays.scaled and key in self.different:
+        if self.arrays.scaled and key in self.found:
             return  # nodes of several slopes may end in the same points
         low = self.arrays.objective_of(card) <= self.most
         if not low and bound <= self.cutoff:
@@ -515,8 +496,8 @@ class AllCards(RiskTree):
             card = statement.with_best_intercept(card.coefficients)
             low = self.arrays.objective_of(card) <= self.most
         if low and not (statement.constraints and statement.violations(card)):
-            self.found.append(card)
-            self.different.add(key)
+            self.met.append(card)
+            self.found.add(key)
 
     def report(self) -> None:
         """Nobody looks on."""

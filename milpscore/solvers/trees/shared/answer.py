@@ -60,6 +60,13 @@ class Limits:
         size = sum(map(sys.getsizeof, (thing, *parts))) + POLICY.node_bytes
         return int(min(self.memory / size, sys.maxsize))
 
+    def cutoff(self, objective: float) -> float:
+        """Return what a bound must reach beside a card: the objective less the gap asked for."""
+        if not math.isfinite(objective):
+            return objective
+        gap = max(self.gap_abs, self.gap_rel * abs(objective))
+        return objective - POLICY.gap_share * gap
+
     @property
     def nodes(self) -> float:
         """The node limit, infinite without one."""
@@ -229,16 +236,12 @@ class Tree(Solver):
         answer = _search(statement, limits, task)
         limited = any(each.limits_answers for each in statement.constraints)
         return Outcome(
-            answer.termination,
-            card=answer.card,
-            dual_bound=answer.bound,
+            answer.termination, card=answer.card, dual_bound=answer.bound, nodes=answer.nodes,
+            seconds=answer.seconds, trace=answer.trace,
             # leaves that rest on limits on errors are beyond a certificate's checker, which off the
             # grid counts the model's cards alone
             bound_source="solver" if limited or statement.caveat else "evidence",
-            nodes=answer.nodes,
-            seconds=answer.seconds,
-            trace=answer.trace,
-        )
+        )  # fmt: skip
 
 
 def _search(statement: Statement, limits: Limits, task: Task) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any, Generic, Protocol, TypeVar
 
 from milpscore.core.card import Card
@@ -99,6 +99,8 @@ class BestFirst(ABC):
     clock: SearchClock
     crew: Crew | None = None
     proved = -math.inf
+    found: Sized = ()  # in a search for all cards: those met, of which these are enough
+    most_cards = math.inf
 
     @property
     @abstractmethod
@@ -144,8 +146,11 @@ class BestFirst(ABC):
         return self.proved
 
     def stopped(self) -> bool:
-        """Whether a limit was reached; sets the termination."""
-        return self.clock.out(self.nodes)
+        """Whether a limit was reached, that on cards among them; sets the termination."""
+        if len(self.found) < self.most_cards:
+            return self.clock.out(self.nodes)
+        self.clock.termination = Termination.CARD_LIMIT
+        return True
 
     def search(self, most: float = math.inf) -> bool:
         """Search on for ``most`` nodes; whether anything is left then, and no limit was reached."""

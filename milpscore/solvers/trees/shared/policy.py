@@ -16,6 +16,8 @@ class SharedPolicy:
     first_bits: int = 58
     second_bits: int = 60  # bits of the second one
     zero_noise: float = 1e-12  # what rounding leaves open of a smooth loss next to 0
+    # share of the gap at which nodes are closed, so that rounding never leaves it just unproved
+    gap_share: float = 0.999
     node_bytes: int = 128  # bytes of a node's number and its place in the heap
     parts_ahead: int = 3  # parts that are out per worker, so that a slow one keeps nobody waiting
     # nanoseconds of counted work in a part: long beside its way, short beside a search

@@ -18,12 +18,9 @@ class CoordinateDescent:
     """Integer coordinate descent with swaps under the 0-1 loss; ``offer`` gets every card."""
 
     def __init__(
-        self,
-        patterns: Patterns,
-        offer: Callable[[IntArray], None],
-        stopped: Callable[[], bool],
+        self, patterns: Patterns, offer: Callable[[IntArray], None], stopped: Callable[[], bool],
         random_state: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.patterns, self.offer, self.stopped = patterns, offer, stopped
         self.random = np.random.default_rng(random_state)
         self.movable = np.concatenate([patterns.forced, patterns.candidates])

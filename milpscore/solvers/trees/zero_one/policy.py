@@ -36,8 +36,6 @@ class ZeroOnePolicy:
     turns_below: float = 0.5
     # relative slack of a bound, against sums that round differently by the order of their terms
     rounding_slack: float = 1e-12
-    # share of the gap at which the search ends, so that rounding never leaves it just beyond
-    gap_share: float = 0.999
     trace_rise: float = 1e-3  # relative rise of the bound that is worth a line of the trace
     trace_seconds: float = 1.0  # seconds between two lines of the trace if nothing rises
     price_steps: int = 16  # prices of limits are whole multiples of this part of the weights' step

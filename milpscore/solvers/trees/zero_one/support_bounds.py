@@ -86,14 +86,11 @@ class Supports:
         self.columns = CandidateColumns(
             p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net
         )
-        self.scratch = Scratch(
-            np.zeros((min(POLICY.table_entries // max(width, 1), m), width), dtype=p.net.dtype),
-            np.empty((2, 1 << (2 * m + 1).bit_length()), np.int64),
-            np.zeros(m, np.int64),
-            np.zeros(m, np.int64),
-            np.zeros(len(columns), np.int64),
-            np.zeros(m, np.int64),
-        )
+        table = np.zeros((min(POLICY.table_entries // max(width, 1), m), width), p.net.dtype)
+        slots_of_keys = np.empty((2, 1 << (2 * m + 1).bit_length()), np.int64)
+        cell, weights, own = np.zeros((3, m), np.int64)
+        agreed = np.zeros(len(columns), np.int64)
+        self.scratch = Scratch(table, slots_of_keys, cell, weights, agreed, own)
         self.weight = int(np.abs(p.net.astype(np.int64)).sum())
         self._each = max(1, m) * (1 + len(columns) // 8)  # visits of a pair of last columns
 
@@ -256,13 +253,9 @@ class Supports:
         self.passed += expected
         head = (*p.forced.tolist(), *p.candidates[list(prefix.chosen)].tolist())
         tails = p.candidates[offer.out[:written, int(self.size == 1) :]].tolist()
-        yield (
-            [
-                (self.fixed + bound, (*head, *tail), ())
-                for bound, tail in zip(offer.bounds[:written].tolist(), tails, strict=True)
-            ],
-            visits,
-        )
+        bounds = (self.fixed + offer.bounds[:written]).tolist()
+        each = zip(bounds, tails, strict=True)
+        yield [(bound, (*head, *tail), ()) for bound, tail in each], visits
 
 
 class Counted(ColumnChoices):
@@ -316,9 +309,8 @@ class Counted(ColumnChoices):
         if not self.patterns.constrained:
             return True
         forced, own = self.patterns.forced.tolist(), self.names[list(base)].tolist()
-        others = set(range(len(self.patterns.points))).difference(
-            forced, own, self.names[columns].tolist()
-        )
+        inside = forced, own, self.names[columns].tolist()
+        others = set(range(len(self.patterns.points))).difference(*inside)
         rules = self.patterns.statement.constraints
         return all(each.allows_support({*forced, *own}, others) for each in rules)
 

@@ -13,7 +13,7 @@ import numpy as np
 from milpscore.core.card import Card, TotalCuts
 from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.jit import heeding_interrupts
-from milpscore.core.result import Termination, TracePoint
+from milpscore.core.result import TracePoint
 from milpscore.core.statement import Statement
 from milpscore.search.starts import fast_cards
 from milpscore.solvers.engine import Listener
@@ -42,15 +42,9 @@ Piece = tuple[Item, Place]
 
 
 def search(
-    statement: Statement,
-    limits: Limits | None = None,
-    *,
-    start: Card | None = None,
-    listeners: Sequence[Listener] = (),
-    random_state: int = 0,
-    jobs: int = 1,
-    client: Any = None,
-) -> Answer:
+    statement: Statement, limits: Limits | None = None, *, start: Card | None = None,
+    listeners: Sequence[Listener] = (), random_state: int = 0, jobs: int = 1, client: Any = None,
+) -> Answer:  # fmt: skip
     """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment."""
     # a KeyboardInterrupt from a listener ends it, as Ctrl-C does; ``jobs`` processes, or the
     # workers of a Dask ``client``, search parts
@@ -210,7 +204,7 @@ class ZeroOneSearch(BestFirst):
     @property
     def _limit(self) -> float:
         """What reaches it is given up: the best card, less the gap asked for. Never rises."""
-        return _given_up(self.cards.best, self.limits)
+        return self.limits.cutoff(self.cards.best.lowest)
 
     @property
     def unfinished(self) -> bool:
@@ -512,14 +506,6 @@ class ZeroOneSearch(BestFirst):
         return TracePoint(self.clock.seconds, self.cards.best.objective, self.bound, self.nodes)
 
 
-def _given_up(best: Incumbent, limits: Limits) -> float:
-    """What reaches it is given up: the best card, less the gap asked for."""
-    lowest = best.lowest
-    if not math.isfinite(lowest):
-        return lowest
-    return lowest - POLICY.gap_share * max(limits.gap_abs, limits.gap_rel * abs(lowest))
-
-
 class Problem(NamedTuple):
     """What a worker needs: the patterns, those with what limits are priced at, their supports."""
 
@@ -555,10 +541,10 @@ def walk_part(
     for item, place in pieces:
         if work > POLICY.part_entries or nodes >= most:
             left.append((item, place))
-        elif item[0] < _given_up(cards.best, limits) and patterns.may_use(item[1]):
+        elif item[0] < limits.cutoff(cards.best.lowest) and patterns.may_use(item[1]):
             walk = Walk(bounds, np.array(item[1], dtype=np.int64), item[2] or None, truth)
             opened += not place.nexts
-            limit = _given_up(cards.best, limits)
+            limit = limits.cutoff(cards.best.lowest)
             if place.nexts:
                 walk.resume(place, limit)
             ended = FOUND
@@ -567,7 +553,7 @@ def walk_part(
                 ended = walk.run(limit, budget, most - nodes)
                 if ended == FOUND:
                     cards.offer(walk.w)
-                    limit = _given_up(cards.best, limits)
+                    limit = limits.cutoff(cards.best.lowest)
             nodes += walk.nodes
             work += walk.spent + POLICY.layout_entries * len(bounds.net) * len(item[1])
             left += [(item, each) for each in walk.places()] if ended == PAUSED else []
@@ -625,22 +611,16 @@ class _AllSearch(ZeroOneSearch):
     def __init__(self, patterns: Patterns, limits: Limits, cutoff: float, most_cards: int) -> None:
         super().__init__(patterns, limits)
         self.most_cards = most_cards
-        self.held = self.cards = _Held(patterns, cutoff)
+        self.cards = held = _Held(patterns, cutoff)
+        self.found = held.found
 
     def collect(self) -> Answer:
         """Search until nothing is left at or below the cutoff, or stopped."""
         self.run()
-        found = [card for cards in self.held.found.values() for card in cards]
+        found = [card for cards in self.found.values() for card in cards]
         return Answer(None, math.inf, self.proved, self.nodes, self.clock.termination, cards=found)
 
     def _look_for_cards(self, random_state: int) -> None:
         """The card of no points, which no support holds; a walk meets every other one."""
         if not len(self.patterns.forced):
             self.cards.offer(self.patterns.smallest_card())
-
-    def stopped(self) -> bool:
-        """Whether a limit was reached, that on cards among them."""
-        if len(self.held.found) < self.most_cards:
-            return super().stopped()
-        self.clock.termination = Termination.CARD_LIMIT
-        return True

@@ -115,12 +115,9 @@ class Walk:
     """
 
     def __init__(
-        self,
-        patterns: Patterns,
-        columns: IntArray,
-        signs: Sequence[int] | None = None,
+        self, patterns: Patterns, columns: IntArray, signs: Sequence[int] | None = None,
         truth: Patterns | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.patterns = p = patterns
         self.rules = Rules(p.primitive, *p.window, p.unit, p.level)
         spread = p.X[:, columns].std(axis=0)
