@@ -338,11 +338,9 @@ class Ecos(ConeSolver):
         11: ("close to primal infeasible", Termination.INACCURATE),
         12: ("close to dual infeasible", Termination.INACCURATE),
         -1: ("maximum iterations", Termination.ITERATION_LIMIT),
-        -2: ("numerical problems", Termination.ERROR),
-        -3: ("outside the cone", Termination.ERROR),
-        -4: ("interrupted", Termination.INTERRUPTED),
-        -7: ("unknown problem", Termination.ERROR),
-    }
+        -2: ("numerical problems", Termination.ERROR), -3: ("outside the cone", Termination.ERROR),
+        -4: ("interrupted", Termination.INTERRUPTED), -7: ("unknown problem", Termination.ERROR),
+    }  # fmt: skip
     NO_POINT = (1, 2, 11, 12, -4, -7)
 
     def version(self) -> str:
@@ -387,19 +385,13 @@ class Clarabel(ConeSolver):
 
     # statuses of Clarabel: every member is here, and an unknown one is an error
     TERMINATIONS: ClassVar[dict[str, Termination]] = {
-        "Unsolved": Termination.ERROR,
-        "Solved": Termination.COMPLETED,
-        "PrimalInfeasible": Termination.INFEASIBLE,
-        "DualInfeasible": Termination.UNBOUNDED,
-        "AlmostSolved": Termination.INACCURATE,
-        "AlmostPrimalInfeasible": Termination.INACCURATE,
-        "AlmostDualInfeasible": Termination.INACCURATE,
-        "MaxIterations": Termination.ITERATION_LIMIT,
-        "MaxTime": Termination.TIME_LIMIT,
-        "NumericalError": Termination.ERROR,
-        "InsufficientProgress": Termination.INACCURATE,
-        "CallbackTerminated": Termination.INTERRUPTED,
-    }
+        "Solved": Termination.COMPLETED, "PrimalInfeasible": Termination.INFEASIBLE,
+        "DualInfeasible": Termination.UNBOUNDED, "MaxIterations": Termination.ITERATION_LIMIT,
+        "MaxTime": Termination.TIME_LIMIT, "CallbackTerminated": Termination.INTERRUPTED,
+        **dict.fromkeys(("Unsolved", "NumericalError"), Termination.ERROR),
+        **dict.fromkeys(("AlmostSolved", "AlmostPrimalInfeasible", "AlmostDualInfeasible",
+                         "InsufficientProgress"), Termination.INACCURATE),
+    }  # fmt: skip
     NO_POINT = ("Unsolved", "PrimalInfeasible", "DualInfeasible",
                 "AlmostPrimalInfeasible", "AlmostDualInfeasible")  # fmt: skip
 
@@ -469,15 +461,11 @@ class CvxpySolver(ConeSolver):
     row: ClassVar[OutsideCone]
 
     TERMINATIONS: ClassVar[dict[str, Termination]] = {
-        "optimal": Termination.COMPLETED,
-        "optimal_inaccurate": Termination.INACCURATE,
-        "infeasible": Termination.INFEASIBLE,
-        "unbounded": Termination.UNBOUNDED,
-        "infeasible_inaccurate": Termination.INACCURATE,
-        "unbounded_inaccurate": Termination.INACCURATE,
-        "infeasible_or_unbounded": Termination.INACCURATE,
-        "user_limit": Termination.ITERATION_LIMIT,
-    }
+        "optimal": Termination.COMPLETED, "infeasible": Termination.INFEASIBLE,
+        "unbounded": Termination.UNBOUNDED, "user_limit": Termination.ITERATION_LIMIT,
+        **dict.fromkeys(("optimal_inaccurate", "infeasible_inaccurate", "unbounded_inaccurate",
+                         "infeasible_or_unbounded"), Termination.INACCURATE),
+    }  # fmt: skip
 
     def __init__(self) -> None:
         import cvxpy as cp

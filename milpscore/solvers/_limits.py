@@ -37,8 +37,8 @@ def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, st
         alone = _of_errors(statement, np.asarray(cost, dtype=np.float64))
         if alone is None:
             continue
-        bound, found = _least(alone, allowed / float(cost.sum()), clock.part(POLICY.limit_share))
         share = allowed / float(cost.sum())
+        bound, found = _least(alone, share, clock.part(POLICY.limit_share))
         if bound > share + 1e-9:
             return None, (
                 f"no card meets '{name}' within the ranges and max_terms: every card answers at "

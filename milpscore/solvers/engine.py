@@ -142,23 +142,18 @@ class Task:
 
     def account(self, outcome: Outcome, name: str) -> dict[str, Any]:
         """What a result says of the run of the solver of this name, whatever came of it."""
+        engine = SOLVERS[name]
         return {
-            "formulation": self.program.formulation,
-            "kind": self.kind,
-            "termination": outcome.termination,
-            "nodes": outcome.nodes,
-            "build_seconds": self.program.build_seconds,
+            "formulation": self.program.formulation, "kind": self.kind, "solver": name,
+            "termination": outcome.termination, "nodes": outcome.nodes,
+            "build_seconds": self.program.build_seconds, "solve_seconds": outcome.seconds,
             "load_seconds": outcome.load_seconds + getattr(self.session, "load_seconds", 0.0),
-            "solve_seconds": outcome.seconds,
-            "solver": name,
-            "solver_version": SOLVERS[name]().version(),
+            "solver_version": engine().version(),
             "random_state": getattr(self.options, "random_state", 0),
-            "caveat": self.program.statement.caveat if SOLVERS[name].caveats else "",
-            "bound_source": outcome.bound_source,
-            "trace": tuple(outcome.trace),
-            "options": self.options.as_dict(),
-            "residuals": outcome.residuals,
-        }
+            "caveat": self.program.statement.caveat if engine.caveats else "",
+            "bound_source": outcome.bound_source, "trace": tuple(outcome.trace),
+            "options": self.options.as_dict(), "residuals": outcome.residuals,
+        }  # fmt: skip
 
     def progress(self) -> Progress:
         """A run that starts now, with an empty trace."""

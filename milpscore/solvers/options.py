@@ -92,9 +92,8 @@ def _switch(default: bool) -> Any:
 
 
 def _gap(default: float) -> Any:
-    return _option(
-        default, lambda gap: is_number(gap) and 0 <= gap < math.inf, "a finite number >= 0"
-    )
+    fits = lambda gap: is_number(gap) and 0 <= gap < math.inf  # noqa: E731
+    return _option(default, fits, "a finite number >= 0")
 
 
 def _seconds(default: float) -> Any:

@@ -205,13 +205,9 @@ class Session:
 
     def copy(self, *, relaxed: bool) -> Any:
         """A ``highspy.Highs`` of its own with the compiled arrays, without integers if relaxed."""
-        return highs_of(
-            self.matrix,
-            (self.cost * self.scale, self.offset * self.scale),
-            (self.col_lower, self.col_upper),
-            (self.row_lower, self.row_upper),
-            None if relaxed else self.integral,
-        )
+        cost = self.cost * self.scale, self.offset * self.scale
+        columns, rows = (self.col_lower, self.col_upper), (self.row_lower, self.row_upper)
+        return highs_of(self.matrix, cost, columns, rows, None if relaxed else self.integral)
 
     def position(self, var: Any) -> int:
         """Column of a Pyomo variable; KeyError where the compiled program does not use it."""
@@ -335,10 +331,7 @@ class Session:
         return float(self.cost @ values + self.offset)
 
     def dual_bound_of(
-        self,
-        row_dual: FloatArray,
-        col_lower: FloatArray | None = None,
-        col_upper: FloatArray | None = None,
+        self, row_dual: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None
     ) -> float:
         """Return a lower bound on the LP from any row duals, by the program's own arrays."""
         # for every y: min c.x >= sum of y's best row ends + sum_j min over the column's range of
@@ -349,8 +342,8 @@ class Session:
         reduced = self.cost - self.matrix.T @ y
         # what rounding can do to a reduced cost, so that the bound stays one
         noise = 1e-13 * (np.abs(self.cost) + abs(self.matrix).T @ np.abs(y))
-        low = self.col_lower if col_lower is None else col_lower
-        high = self.col_upper if col_upper is None else col_upper
+        low = self.col_lower if low is None else low
+        high = self.col_upper if high is None else high
         end = np.where(reduced > 0, low, high)
         open_ = ~np.isfinite(end)
         if np.any(np.abs(reduced[open_]) > POLICY.free_tolerance):
@@ -383,11 +376,9 @@ class Session:
             highs.setSolution(solution)
         watch = Watch(options.clock, self.scale, first, listeners, judge)
         stops = highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt
-        receivers = (
-            *((channel, watch.interrupt) for channel in stops),
-            (highs.cbMipLogging, watch.log),
-            (highs.cbMipImprovingSolution, watch.incumbent),
-        )
+        improving = highs.cbMipImprovingSolution, watch.incumbent
+        stopping = ((channel, watch.interrupt) for channel in stops)
+        receivers = (*stopping, (highs.cbMipLogging, watch.log), improving)
         interrupted = run_watched(highs, watch, receivers)
         outcome = self.outcome(interrupted, options.loose_gap or options.mip_gap_abs)
         outcome.seconds, outcome.trace = watch.seconds, watch.trace
@@ -589,13 +580,9 @@ def configure(
 def self_test() -> str:
     """HiGHS's version, once it solved min 2x + 3z, x + z >= 4.5, 0 <= x, z <= 10, z whole."""
     # the optimum is 9 at (4.5, 0); highspy 1.14.0 answers 15 (its presolve fixes z at 5)
-    solver = highs_of(
-        sparse.csc_array(np.ones((1, 2))),
-        (np.array([2.0, 3.0]), 0.0),
-        (np.zeros(2), np.full(2, 10.0)),
-        (np.array([4.5]), np.array([np.inf])),
-        np.array([False, True]),
-    )
+    ends, rows = (np.zeros(2), np.full(2, 10.0)), (np.array([4.5]), np.array([np.inf]))
+    matrix, cost = sparse.csc_array(np.ones((1, 2))), (np.array([2.0, 3.0]), 0.0)
+    solver = highs_of(matrix, cost, ends, rows, np.array([False, True]))
     run_here(solver)
     answer = solver.getInfo().objective_function_value
     version = str(solver.version())

@@ -231,12 +231,9 @@ class Master:
         """The session's rows, its columns in units of their own, and a free cutoff row."""
         session, unit = self.session, self.unit
         matrix = sparse.vstack([session.matrix * unit[None, :], self.cost[None, :]])
-        highs = highs_of(
-            sparse.csc_array(matrix),
-            (self.cost, self._offset),
-            (session.col_lower / unit, session.col_upper / unit),
-            (np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)),
-        )
+        columns = session.col_lower / unit, session.col_upper / unit
+        rows = np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)
+        highs = highs_of(sparse.csc_array(matrix), (self.cost, self._offset), columns, rows)
         configure(highs, self.options, 0.1 * POLICY.hidden_tolerance, 0.1 * POLICY.hidden_tolerance)
         if self.options.log_file is not None or self.options.verbose:
             set_option(highs, "output_flag", True)
@@ -328,13 +325,9 @@ class Master:
         """One row: height - gradient . v >= constant, in the scaled height."""
         stretch, entries = 1.0 / self.unit[self.top[cut.curve]], cut.entries
         known = np.flatnonzero(entries)
-        self.highs.addRow(
-            stretch * cut.constant,
-            np.inf,
-            len(known) + 1,
-            np.append(self.where[known], self.top[cut.curve]).astype(np.int32),
-            np.append(-stretch * entries[known], 1.0),
-        )
+        columns = np.append(self.where[known], self.top[cut.curve]).astype(np.int32)
+        values = np.append(-stretch * entries[known], 1.0)
+        self.highs.addRow(stretch * cut.constant, np.inf, len(columns), columns, values)
         self.cuts.append(cut)
 
     def _row_of(self, tangent: Tangent, curve: int) -> tuple[FloatArray, float]:

@@ -79,11 +79,8 @@ class Cards:
         # descents end in different cards: the first ones are worth their time, later only the best
         if self.descents < POLICY.descents or self.best.objective < before:
             self.descents += 1
-            self.take(
-                coordinate_descent(
-                    statement, near, max_work=POLICY.descent_totals, time_limit=self.end
-                )
-            )
+            most = POLICY.descent_totals
+            self.take(coordinate_descent(statement, near, max_work=most, time_limit=self.end))
 
     def empty(self) -> None:
         """Offer the card without terms, where that is allowed."""

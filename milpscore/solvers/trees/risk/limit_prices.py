@@ -10,7 +10,7 @@ score can have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,22 +66,16 @@ class PricedPatterns:
         self.labels, self.first = arrays.merge(columns, by_class=False)
         self.X, self.m = arrays.part(self.first, columns), len(self.first)
         positive = limits.positive
-        self.shares = self._sums(arrays.share, positive), self._sums(arrays.share, ~positive)
+        sides = positive, ~positive
+        self.shares = [group_sums(self.labels, arrays.share, self.m, some) for some in sides]
         each = prices @ limits.cost
         # positive rows are wrong at scores below 0
-        left, right = self._sums(each, positive), self._sums(each, ~positive)
+        left, right = (group_sums(self.labels, each, self.m, some) for some in sides)
         self.sure = np.minimum(left, right)
         self.pays, self.side = np.abs(right - left), np.where(right >= left, 1.0, -1.0)
         self.granted = float(prices @ limits.allowed)
         y = arrays.y
-        self.answers = (
-            float(y[positive][0]) if positive.any() else 0.0,
-            float(y[~positive][0]) if not positive.all() else 0.0,
-        )
-
-    def _sums(self, values: FloatArray, some: BoolArray) -> FloatArray:
-        """Return the sum per pattern, over some of its rows; shape (m,)."""
-        return np.asarray(np.bincount(self.labels[some], values[some], self.m), dtype=np.float64)
+        self.answers = [float(y[some][0]) if some.any() else 0.0 for some in sides]
 
     def lost(self, z: FloatArray, part: str) -> FloatArray:
         """The patterns' losses at scores z, or a derivative."""
@@ -174,6 +168,11 @@ class PricedPatterns:
         return np.asarray(self.limits.cost @ wrong - self.limits.allowed)
 
 
+def group_sums(labels: IntArray, values: FloatArray, m: int, some: Any = slice(None)) -> FloatArray:
+    """Return the sum per group of merged rows, over some of the rows; shape (m,)."""
+    return np.bincount(labels[some], values[some], m).astype(np.float64)
+
+
 def card_bounds(
     arrays: Arrays, limits: ErrorLimits, points: IntArray, slopes: tuple[float, float]
 ) -> FloatArray:
@@ -183,11 +182,7 @@ def card_bounds(
     columns = np.flatnonzero(points.any(axis=0))
     labels, first = arrays.merge(columns)
     X, y = arrays.part(first, columns), arrays.y[first]
-
-    def sums(values: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(labels, values, len(first)), dtype=np.float64)
-
-    share = sums(arrays.share)
+    share = arrays.share_of(labels)
     totals = X @ points[:, columns].T.astype(np.float64)
     lines = arrays.lines(totals, y, share, slopes)
     s, b = lines.slopes, lines.intercepts
@@ -195,10 +190,9 @@ def card_bounds(
     if not limits.ordered:
         return least
     sign = np.where(limits.positive[first], 1.0, -1.0)
-    signed = [
-        (sums(cost) * sign, allowed)
-        for cost, allowed in zip(limits.cost, limits.allowed.tolist(), strict=True)
-    ]
+    each = zip(limits.cost, limits.allowed.tolist(), strict=True)
+    m = len(first)
+    signed = [(group_sums(labels, cost, m) * sign, allowed) for cost, allowed in each]
     kept, ends = held_thresholds(totals, signed, -b / s)
     held = np.full(ends.shape, np.inf)
     for side, direction in enumerate((1.0, -1.0)):
@@ -207,9 +201,8 @@ def card_bounds(
             shifted = totals[:, some] - ends[side, some]
             rows = LossRows(arrays.loss, share[:, None], y[:, None])
             found = held_slopes(rows, shifted, slopes)
-            held[side, some] = _below(
-                arrays, y, share, shifted, found, np.zeros(len(some)), slopes, direction
-            )
+            b = np.zeros(len(some))
+            held[side, some] = _below(arrays, y, share, shifted, found, b, slopes, direction)
     return np.where(kept, least, np.maximum(least, held.min(axis=0)))
 
 

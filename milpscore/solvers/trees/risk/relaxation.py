@@ -31,16 +31,13 @@ class Node:
     """Decisions, box, bound, and what the node's parts start from.
 
     The line says: every card (v, b) has loss + (a penalty that is not a sum) >= ``constant`` +
-    (``s`` ``slope`` + ``fixed``).v + ``slope_b`` b at every slope s (1 where the scale is fixed) of
-    at most ``s_hi`` as the line was drawn, and not only in this node. It is linear in s, so the
-    least of it over some cards is concave: over a range of slopes it is least at an end. ``lo`` and
-    ``hi`` are positions among the choices, ``primal`` is the relaxation's value at (w, b, s),
-    ``mu`` the multiplier of the limit on terms, and ``prices`` those of limits on errors, where a
-    line holds for the node's own cards alone.
+    (``s`` ``slope`` + ``fixed``).v + ``slope_b`` b at every slope s of at most ``s_hi`` as the line
+    was drawn, and not only in this node (with ``prices`` in this node alone). It is linear in s:
+    the least of it over some cards is concave, and over a range of slopes least at an end.
     """
 
     status: NDArray[np.int8]
-    lo: IntArray
+    lo: IntArray  # positions among the choices
     hi: IntArray
     b_lo: float
     b_hi: float
@@ -54,9 +51,9 @@ class Node:
     slope_b: float = 0.0
     constant: float = -math.inf
     bound: float = -math.inf
-    primal: float = math.inf
-    mu: float = 0.0
-    prices: FloatArray | None = None
+    primal: float = math.inf  # the relaxation's value at (w, b, s)
+    mu: float = 0.0  # the multiplier of the limit on terms
+    prices: FloatArray | None = None  # of limits on errors
 
     @classmethod
     def root(cls, arrays: Arrays) -> Node:

@@ -1,11 +1,10 @@
 """The least loss on the cells of a support, with the side of 0 known of some cells.
 
-A support parts the rows into cells, and within limits on errors only some choices of the cells at
-or above a score of 0 are left. With sides decided the rest is convex: least loss subject to z >= 0
-or z <= 0 for each decided cell. Cells are decided one after the other, where the least loss so far
-breaks a limit: each either changes its side or spends of what is allowed, and what is left to
-spend decides others. Without limits no cell is decided. Coefficients are real multiples of points
-in a box, v = s w, so that a box holds for every slope.
+Within limits on errors only some choices of the cells at or above a score of 0 are left. With sides
+decided the rest is convex: least loss subject to z >= 0 or z <= 0 for each decided cell. Cells are
+decided one after the other, where the least loss so far breaks a limit: each either changes its
+side or spends of what is allowed. Coefficients are real multiples of points in a box, v = s w, so
+that a box holds for every slope.
 
 Bounds are those of Lagrange's dual: for any multipliers >= 0 and any point, the loss less what the
 multipliers charge falls from there nowhere faster than its gradient says. Multipliers come from the
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.solvers.trees.risk.hulls import Arrays, solve
-from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
+from milpscore.solvers.trees.risk.limit_prices import ErrorLimits, group_sums
 from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
 from milpscore.solvers.trees.shared.cell_counts import KINDS, LOGISTIC, POISSON, SQUARED_HINGE
@@ -96,12 +95,9 @@ class Sides:
         if m > POLICY.most_cells:
             return None
 
-        def sums(values: FloatArray, some: Any) -> FloatArray:
-            return np.bincount(labels[some], values[some], m).astype(np.float64)
-
         sides = limits.positive, ~limits.positive
-        cost = np.array([[sums(row, some) for row in limits.cost] for some in sides])
-        weights = sums(a.share, a.y > 0), sums(a.share, ~(a.y > 0))
+        cost = np.array([[group_sums(labels, c, m, s) for c in limits.cost] for s in sides])
+        weights = (group_sums(labels, a.share, m, some) for some in (a.y > 0, ~(a.y > 0)))
         return Cells(a.part(first, columns), *weights, cost.reshape(2, -1, m), limits.allowed)
 
     def bound(self, node: Node, cutoff: float) -> bool | None:

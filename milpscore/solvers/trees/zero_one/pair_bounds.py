@@ -100,10 +100,8 @@ class SignedSupports:
             if bound < limit:
                 self._emit(found, bound, state)
             return found
-        before, most = (
-            bound,
-            POLICY.node_rounds if len(self._heap) > 1 or rounds > POLICY.root_rounds else 1,
-        )
+        shallow = len(self._heap) == 1 and rounds <= POLICY.root_rounds
+        before, most = bound, 1 if shallow else POLICY.node_rounds
         solved, done = self.pairs.solve(state, most)
         value, state = self.bound(state, limit)
         bound = max(bound, value)

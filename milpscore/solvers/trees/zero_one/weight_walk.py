@@ -23,38 +23,27 @@ from milpscore.solvers.trees.zero_one.rows import Patterns
 
 FINISHED, FOUND, PAUSED = 0, 1, 2
 
-LEVEL = np.dtype(
-    [
-        ("begin", np.int64),  # its groups, begin..end-1 of all levels' groups
-        ("end", np.int64),
-        ("least", np.int64),  # the column decided at this level: its least and largest value,
-        ("most", np.int64),
-        ("count", np.int64),  # how many weights it may take, the least penalty of it and of those
-        ("tail", np.float64),  # decided after it, and what a point of it costs
-        ("price", np.float64),
-        ("next", np.int64),  # the weight tried next
-        ("low", np.int64),  # what is decided: the least total,
-        ("divisor", np.int64),  # the common divisor of the weights,
-        ("size", np.float64),  # what their points cost
-        ("curves", np.int64),  # where the level's curves begin, the room for each, their length
-        ("stride", np.int64),
-        ("length", np.int64),
-    ],
-    align=True,
-)
+LEVEL = np.dtype([
+    ("begin", np.int64), ("end", np.int64),  # its groups, begin..end-1 of all levels' groups
+    # the column decided at this level: its least and largest value, how many weights it may take
+    ("least", np.int64), ("most", np.int64), ("count", np.int64),
+    # the least penalty of it and of those decided after it, and what a point of it costs
+    ("tail", np.float64), ("price", np.float64),
+    ("next", np.int64),  # the weight tried next
+    # what is decided: the least total, the weights' common divisor, what their points cost
+    ("low", np.int64), ("divisor", np.int64), ("size", np.float64),
+    # where the level's curves begin, the room for each, their length
+    ("curves", np.int64), ("stride", np.int64), ("length", np.int64),
+], align=True)  # fmt: skip
 """A level of the walk; the last one, with all decided, has no column."""
 
-GROUP = np.dtype(
-    [
-        ("child", np.int64),  # the groups of the level before that it is made of:
-        ("end", np.int64),  # child..end-1 of that level
-        ("value", np.int64),  # its value in the column decided next
-        ("negative", np.int64),  # its negative net weight
-        ("least", np.int64),  # the least errors any threshold of its own leaves
-        ("rest", np.int64),  # that of the children of all later groups, seen at the level before
-    ],
-    align=True,
-)
+GROUP = np.dtype([
+    ("child", np.int64), ("end", np.int64),  # its groups of the level before: child..end-1
+    ("value", np.int64),  # its value in the column decided next
+    ("negative", np.int64),  # its negative net weight
+    ("least", np.int64),  # the least errors any threshold of its own leaves
+    ("rest", np.int64),  # that of the children of all later groups, seen at the level before
+], align=True)  # fmt: skip
 
 
 class Rules(NamedTuple):
@@ -108,10 +97,8 @@ class Walk:
     """The weights of one support, depth first; :meth:`run` goes on where it stopped.
 
     Columns of many values, far apart, are decided first: the groups left to the end are then few
-    and large, and what each of them cannot avoid, taken alone, says much. ``signs`` of the columns'
-    weights are 1, -1, or 0 for both. Where patterns are priced, ``truth`` are those without prices:
-    a card is found only where some threshold keeps to the limits on errors. With totals in two
-    parts that is not asked.
+    and large, and what each cannot avoid says much. Where patterns are priced, ``truth`` are those
+    without prices: a card is found only where some threshold keeps to the limits on errors.
     """
 
     def __init__(
