@@ -97,8 +97,8 @@ class Sides:
 
         sides = limits.positive, ~limits.positive
         cost = np.array([[group_sums(labels, c, m, s) for c in limits.cost] for s in sides])
-        weights = (group_sums(labels, a.share, m, some) for some in (a.y > 0, ~(a.y > 0)))
-        return Cells(a.part(first, columns), *weights, cost.reshape(2, -1, m), limits.allowed)
+        plus, minus = (group_sums(labels, a.share, m, some) for some in (a.y > 0, ~(a.y > 0)))
+        return Cells(a.part(first, columns), plus, minus, cost.reshape(2, -1, m), limits.allowed)
 
     def bound(self, node: Node, cutoff: float) -> bool | None:
         """Raise a node's bound and return whether it stays open; None if nothing is known of it."""

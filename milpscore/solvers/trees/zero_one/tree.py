@@ -612,7 +612,7 @@ class _AllSearch(ZeroOneSearch):
         super().__init__(patterns, limits)
         self.most_cards = most_cards
         self.cards = held = _Held(patterns, cutoff)
-        self.found = held.found
+        self.found: dict[bytes, list[Card]] = held.found
 
     def collect(self) -> Answer:
         """Search until nothing is left at or below the cutoff, or stopped."""
