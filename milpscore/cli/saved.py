@@ -37,7 +37,7 @@ from milpscore.cli.groups import (
     names_of,
     option,
 )
-from milpscore.core.errors import DataError
+from milpscore.core.errors import DataError, OptionError
 from milpscore.core.writing import data_output, replacing
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def card_command(
     out: Path | None = file(
         "Write it here; the name says as what: .txt .md .tex .html .sql .json .png .svg .pdf."
     ),
+    format: Literal["card", "calculator"] = option(
+        OUTPUT, "The card, or a page that asks for the values and adds up.", default="card"
+    ),
     dark: bool = option(OUTPUT, "A picture for a dark page.", default=False),
     power: bool = option(
         OUTPUT,
@@ -77,7 +80,14 @@ def card_command(
     require_folder(out)
     from milpscore.scorecard import OrdinalCard, VotingGame
 
-    if isinstance(loaded := loaded_card(card), OrdinalCard):
+    loaded = loaded_card(card)
+    if format == "calculator":
+        if isinstance(loaded, OrdinalCard) or out is None:
+            raise OptionError("--format calculator takes a card of two classes and --out PAGE.html")
+        words.on(loaded).calculator(out)
+        say(f"The calculator was written to {out}.")
+        return
+    if isinstance(loaded, OrdinalCard):
         loaded = replace(loaded, card=words.on(loaded.card))
         if out is None:
             print_text(loaded.to_text())

@@ -634,6 +634,25 @@ class Scorecard:
 
         return write_card(self, path, theme)
 
+    def calculator(self, path: str | Path | None = None) -> str:
+        """The card as one HTML page for the ward: values with units, the total, the risk.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it. It loads nothing and sends nothing.
+
+        Returns
+        -------
+        str
+        """
+        from milpscore.scorecard._calculator import calculator_page
+
+        page = calculator_page(self)
+        if path is not None:
+            write_text(Path(path), page)
+        return page
+
     def save(self, path: str | Path) -> Path:
         """Write the JSON text to a file in UTF-8 and return its path."""
         path = Path(path)

@@ -15,6 +15,7 @@ from ._comparison import (
     race_figure as race_figure,
     study_figure as study_figure,
 )
+from ._nomogram import nomogram as nomogram
 from ._penalties import (
     facets_heat_maps as facets_heat_maps,
     heat_map as heat_map,
