@@ -121,10 +121,21 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 
 def tell_warnings(design: Design, quiet: bool) -> None:
-    """Say on standard error what is odd about the data but legal."""
+    """Say on standard error which label is scored, and what is odd about the data but legal."""
     if not quiet:
+        if len(design.classes) == 2 and not hasattr(design, "levels"):
+            say(scored_label(design))
         for warning in design.warnings:
             say(f"Warning: {typed(warning)}")
+
+
+def scored_label(design: Design) -> str:
+    """Which of two labels is scored, in how many of the rows."""
+    counted = design.weight > 0
+    rows, (other, label) = design.rows[counted], design.classes[:2]
+    hits = int(rows[design.y[counted] > 0].sum())
+    instead = "" if str(other) == f"not {label}" else f"; --positive {other} for the other"
+    return f"Scored: {label!r} ({hits:,} of {int(rows.sum()):,} rows){instead}"
 
 
 def require_file(path: Path) -> None:

@@ -24,6 +24,7 @@ from milpscore.cli.common import (
     say,
     spelt,
     table,
+    tell_warnings,
 )
 from milpscore.cli.groups import (
     CARD,
@@ -150,6 +151,8 @@ def compare_command(
             **common,
         )
         seconds = time.perf_counter() - started
+    for program in [*answer.programs.values()][:1]:
+        tell_warnings(program.statement.design, output.quiet)
     _show(answer, seconds, output.json)
     if plot is not None:
         from milpscore_show.plots import comparison_figure

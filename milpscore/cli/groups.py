@@ -224,7 +224,7 @@ class TableOptions(FileOptions):
     )
     positive: str | None = option(
         DATA,
-        "Label to score; by default 1, True, or the last of the two in order.",
+        "Label to score; by default 1, True or yes, or the rarer of the two.",
         metavar="VALUE",
     )
     bins: int | None = option(
@@ -271,7 +271,7 @@ class TableOptions(FileOptions):
         Of a large table the design of its distinct rows, and nothing beside; of one that fits into
         memory its ``rows`` where these are needed.
         """
-        from milpscore.data import read_table, read_thresholds
+        from milpscore.data import encode_labels, read_table, read_thresholds
         from milpscore.data.sources import at_size
 
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
@@ -292,7 +292,7 @@ class TableOptions(FileOptions):
         given = {
             "sample_weight": rest[0] if rest else None,
             "class_weight": self.class_weight,
-            "positive": self.positive,
+            "positive": self.positive if ordered else encode_labels(y, self.positive)[1][1],
         }
         return X, y, cutting, given
 

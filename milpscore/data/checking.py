@@ -521,8 +521,8 @@ def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, An
     y : array-like of shape (n,)
         Labels of any type, two distinct ones.
     positive : label, optional
-        The label to code as +1, as it is or as text. By default the label 1 or True if there is
-        one, else the last of the two in sorted order.
+        The label to code as +1, as it is or as text. By default the label 1, True or yes if there
+        is one, else the rarer of the two; of equally frequent ones the last in sorted order.
 
     Returns
     -------
@@ -539,7 +539,7 @@ def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, An
     """
     if (two := two_numbers(y)) is not None:
         labels = two.tolist()
-        chosen = _positive_label(labels, positive)
+        chosen = positive_label(labels, positive, lambda: [int((y == each).sum()) for each in two])
         return np.where(y == two[chosen], 1, -1).astype(np.int64), (
             labels[1 - chosen],
             labels[chosen],
@@ -559,7 +559,7 @@ def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, An
         )
     labels = [label.item() if isinstance(label, np.generic) else label for label in uniques]
     _check_two(labels, column)
-    chosen = _positive_label(labels, positive)
+    chosen = positive_label(labels, positive, lambda: np.bincount(codes).tolist())
     y_signed = np.where(codes == chosen, 1, -1).astype(np.int64)
     return y_signed, (labels[1 - chosen], labels[chosen])
 
@@ -617,17 +617,24 @@ def _check_two(labels: list[Any], column: pd.Series[Any]) -> None:
         raise DataError("Input y contains infinity (inf). Use two finite labels.")
 
 
-def _positive_label(labels: list[Any], positive: Any) -> int:
-    """Position of the positive label among the two."""
+_YES = ("1", "true", "yes", "y", "t", "positive", "pos", "present")
+"""Labels that are scored wherever they stand beside another."""
+
+
+def positive_label(labels: list[Any], positive: Any, count: Callable[[], Sequence[int]]) -> int:
+    """Position of the positive label among the two; ``count`` gives the rows of each."""
     texts = [category_text(label) for label in labels]
     if positive is not None:
         chosen = _find(positive, labels)
         if chosen is None:
             raise DataError(f"positive={positive!r} is not a label; choose one of {labels}.")
         return chosen
-    for name in ("1", "True"):
-        if name in texts:
-            return texts.index(name)
+    said = [text.strip().casefold() in _YES for text in texts]
+    if said[0] != said[1]:
+        return said.index(True)
+    rows = count()
+    if rows[0] != rows[1]:
+        return 0 if rows[0] < rows[1] else 1
     try:
         return 0 if labels[0] > labels[1] else 1
     except TypeError:

@@ -326,7 +326,7 @@ def make_design(
         Multiplied into the sample weights; ``"balanced"`` is ``n / (2 n_c)`` with rows counted by
         their sample weights.
     positive : label, optional
-        The label to score; by default 1 or True, else the last in sorted order.
+        The label to score; by default 1, True or yes, else the rarer one.
     columns : sequence of Column, length p, optional
         What the columns of X are, where X is already binned (``Binner.columns_``).
     blocks : sequence of sequences of int, optional

@@ -28,7 +28,13 @@ from milpscore.core.errors import (
     TooManyPatternsError,
     listing,
 )
-from milpscore.data.checking import class_factors, encode_labels, lie_apart, refuse_missing
+from milpscore.data.checking import (
+    class_factors,
+    encode_labels,
+    lie_apart,
+    positive_label,
+    refuse_missing,
+)
 from milpscore.data.cut_points import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
 from milpscore.data.policy import POLICY
@@ -461,6 +467,9 @@ class _Scan:
                 " another column."
             )
         chosen = self.positive(labels.tolist()) if callable(self.positive) else self.positive
+        if chosen is None and len(labels) == 2:
+            two = labels.tolist()
+            chosen = two[positive_label(two, None, rows.tolist)]
         signs, classes = encode_labels(one_against_rest(labels, chosen), chosen)
         return _Labels(dict(zip(raw.tolist(), signs.tolist(), strict=True)), classes)
 

@@ -355,7 +355,7 @@ COMMON = entries(
     sample_weight : array of shape (n,), optional
     class_weight : "balanced" or mapping from label to weight, optional
     positive : label, optional
-        The positive label; default 1 / True / the last in order.
+        The positive label; default 1 / True / yes / the rarer one.
     """
 )
 """The parameters that builders of cards share."""

@@ -152,6 +152,8 @@ class _Recorded(Struct):
     gap: float | None = None
     errors: Annotated[int, Meta(ge=0)] | None = None
     n_rows: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+    rarer_rows: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+    lines: Annotated[int, Meta(ge=0, le=2**31)] | None = None
     terms: int | None = None
     nodes: int | None = None
     random_state: int | None = None

@@ -60,8 +60,9 @@ def certified_card(
     Returns
     -------
     Scorecard
-        Its certificate is the result's summary with ``errors`` and ``n_rows``, both over the rows
-        of positive weight, and ``terms`` counted in raw features.
+        Its certificate is the result's summary with ``errors``, ``n_rows`` and ``rarer_rows``, all
+        over the rows of positive weight, ``terms`` counted in raw features, and ``lines``, the
+        columns with points.
 
     Raises
     ------
@@ -91,6 +92,8 @@ def certified_card(
         "errors": int(design.rows[wrong & counted].sum()),
         "n_rows": int(design.rows[counted].sum()),
         "equal_rows": design.equal_rows,
+        "rarer_rows": min(int(design.rows[counted & (design.y == k)].sum()) for k in (-1, 1)),
+        "lines": int(np.count_nonzero(card.points)),
     }
     loss: Any = None
     if statement is not None:

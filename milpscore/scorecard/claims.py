@@ -27,8 +27,8 @@ def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
     if not certificate:
         return ()
     said = (
-        _claim(certificate), _cut(certificate), _objective(certificate), _errors(certificate),
-        _kind(certificate),
+        _claim(certificate), few_events(certificate), _cut(certificate), _objective(certificate),
+        _errors(certificate), _kind(certificate),
     )  # fmt: skip
     return tuple(sentence for sentence in said if sentence)
 
@@ -45,6 +45,23 @@ def _claim(certificate: Mapping[str, Any]) -> str:
     source = certificate.get("bound_source")
     by = f" (bound: {printable(str(source))})" if source else ""
     return f"Claim: {claim}{checked}; proved: {proved}{by}."
+
+
+def few_events(certificate: Mapping[str, Any]) -> str:
+    """Whether the rarer label has fewer than ten rows per line; empty where it has, or is unknown.
+
+    Ten events per variable: Peduzzi et al. (1996), J. Clin. Epidemiol. 49, 1373-1379.
+    """
+    events, lines = certificate.get("rarer_rows"), certificate.get("lines")
+    if events is None or not lines or events >= 10 * lines:
+        return ""
+    right = events // 10
+    most = f"at most {right} line{'' if right == 1 else 's'}" if right else "no line at all"
+    return (
+        f"Too few events: the rarer label has {events} row{'' if events == 1 else 's'} for {lines} "
+        f"line{'' if lines == 1 else 's'}; at ten per line they are enough for {most}, and the "
+        "card need not hold on other rows."
+    )
 
 
 def _cut(certificate: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from milpscore.certificate import Verification
 from milpscore.core.errors import listing
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.core.writing import printable
-from milpscore.scorecard.claims import errors_proved, kind_of_cards, objective_proved
+from milpscore.scorecard.claims import errors_proved, few_events, kind_of_cards, objective_proved
 from milpscore.scorecard.rendering import finite, number, rounded_down
 from milpscore.verify import evaluate
 from milpscore_show.report.subject import Subject
@@ -163,7 +163,7 @@ def _rest(
 ) -> tuple[str, ...]:
     """Where the bound holds, whose it is, and how to prove it again."""
     record: Mapping[str, Any] = subject.record
-    said = []
+    said = [few] if (few := few_events(record)) else []
     caveat = record.get("caveat")
     if caveat and bound is not None:
         said.append(f"The bound holds {printable(str(caveat)).rstrip('.')}.")

@@ -31,6 +31,11 @@ from milpscore.data import encode_labels, make_design
         (pd.Series([5, 6], index=[9, 9]), (5, 6)),
         (np.array([1, "a"], dtype=object), ("a", 1)),
         (pd.Categorical([4, 3]), (3, 4)),
+        (["nein", "ja", "nein"], ("nein", "ja")),
+        (["alive", "dead", "dead"], ("dead", "alive")),
+        (np.array([3, 3, 2]), (3, 2)),
+        ([" Yes", "no", " Yes"], ("no", " Yes")),
+        (["True", "False", "True"], ("False", "True")),
     ],
 )
 def test_which_label_is_positive(y: Any, classes: tuple[Any, Any]) -> None:
