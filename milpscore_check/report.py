@@ -16,13 +16,14 @@ VERSION = 3
 _COLUMN = {
     "feature": v.text, "kind": v.text, "lower": v.text, "upper": v.text,
     "category": v.maybe(v.text), "others": [v.text],
+    "cells?": {"na": [v.text], "signs": v.text, "unit": v.text, "spelt": [(v.text, v.text)]},
 }  # fmt: skip
 _DATA = {
     "rows": v.count, "columns": [_COLUMN], "blocks": [[v.count]], "classes": (v.label, v.label),
     "target?": v.maybe(v.text), "positive?": v.maybe(v.text), "drop?": [v.text],
     "features?": v.maybe([v.text]), "weights_column?": v.maybe(v.text), "missing?": v.text,
     "class_weight?": v.class_weight, "decimal?": v.text, "encoding?": v.text,
-    "levels?": v.maybe([v.label]), "cost?": v.text,
+    "levels?": v.maybe([v.label]), "cost?": v.text, "sheet?": v.maybe(v.text),
 }  # fmt: skip
 _EVIDENCE = {"leaves": {"points": v.of(list), "tree": v.of(list)}, "none": {"reason": v.text}}
 _LAYOUT = {

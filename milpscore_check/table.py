@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from milpscore_check.cells import plain_cell, tidy_names
 from milpscore_check.values import LARGEST, NUMBER, Refused, number
 
 MISSING = frozenset(  # fields that say there is no value
     " #N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|"
     "n/a|nan|null|".lstrip().split("|")
 )
-_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 _MOST_COLUMNS = 1000  # or 20 of each feature
 _BOTH = Fraction(0), Fraction(1)
 _ESCAPING = {"utf-7", "unicode_escape", "raw_unicode_escape", "idna", "punycode"}
@@ -38,12 +39,26 @@ class Table:
                 header, *rows = [row for row in csv.reader(lines, delimiter=separator) if row]
         except (OSError, ValueError, LookupError, csv.Error) as error:
             raise Refused(f"{path.name} cannot be read as CSV: {error}") from error
-        names = [name.strip() for name in header]
-        if len(set(names)) < len(names) or any(len(row) > len(names) for row in rows) or not rows:
-            raise Refused(f"{path.name} repeats a name, has no rows, or has too long ones")
+        names = tidy_names(header)
+        if any(len(row) > len(names) for row in rows) or not rows:
+            raise Refused(f"{path.name} has no rows, or too long ones")
         fields = zip(*(row + [""] * (len(names) - len(row)) for row in rows), strict=True)
         self.fields, self.rows = dict(zip(names, fields, strict=True)), len(rows)
         self.numbers, self.categories = cache(self._numbers), cache(self._categories)
+
+    def read(self, name: str, cells: Mapping[str, Any]) -> None:
+        """Write the cells of a feature as plain numbers and categories."""
+        if len(cells["signs"]) > 2 or name not in self.fields:
+            raise Refused(f"the cells of {name!r} are not read")
+        plain_of = {
+            field: "" if field in MISSING else plain_cell(field, cells)
+            for field in set(self.fields[name])
+        }
+        if None in plain_of.values():
+            raise Refused(f"a cell of {name!r} is not a number as the others are")
+        numbers = bool(cells["signs"]) and self.decimal == ","
+        made = [str(plain_of[field]) for field in self.fields[name]]
+        self.fields[name] = tuple(t.replace(".", ",") if numbers else t for t in made)
 
     def _distinct(self, name: str) -> tuple[list[str], list[int]]:
         """The texts of a feature that are values, and each row's place among them; -1: missing."""
@@ -63,8 +78,8 @@ class Table:
     def _numbers(self, name: str) -> tuple[list[Fraction], list[int]]:
         """A feature's numbers in order, those of truth values 0 and 1; and each row's place."""
         texts, places = self._distinct(name)
-        truth = all(text in _TRUTH for text in texts)
-        found = [Fraction(_TRUTH[t]) if truth else self._exact(t) for t in texts]
+        truth = all(text in TRUTH for text in texts)
+        found = [Fraction(TRUTH[t]) if truth else self._exact(t) for t in texts]
         if None in found:
             raise Refused(f"{texts[found.index(None)][:40]!r} in {name!r} is not a number")
         values = sorted({v for v in found if v is not None})
@@ -78,8 +93,8 @@ class Table:
         All truth values are compared as such, all numbers as exact numbers, others as texts.
         """
         texts, places = self._distinct(name)
-        if all(text in _TRUTH for text in texts):
-            return [_TRUTH[t] for t in texts], places, lambda label: _TRUTH.get(str(label))
+        if all(text in TRUTH for text in texts):
+            return [TRUTH[t] for t in texts], places, lambda label: TRUTH.get(str(label))
         numbers = [self._exact(text) for text in texts]
         if None in numbers:
             return [*texts], places, plain
@@ -114,6 +129,12 @@ def rebuilt(table: Table, columns: Sequence[Mapping[str, Any]]) -> list[list[Fra
     """The columns from their stated cuts and categories, each a list over the rows."""
     if len(columns) > max(_MOST_COLUMNS, 20 * len(table.fields)):
         raise Refused(f"{len(columns)} columns are more than are made of such a table")
+    for feature in {c["feature"]: None for c in columns}:
+        cells, *other = [c.get("cells") for c in columns if c["feature"] == feature]
+        if any(own != cells for own in other):
+            raise Refused(f"the columns of {feature!r} read its cells in several ways")
+        if cells:
+            table.read(feature, cells)
     foreseen = {c["feature"] for c in columns if c["kind"] == "missing"}
     made = []
     for column in columns:

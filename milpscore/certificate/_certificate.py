@@ -22,7 +22,7 @@ from milpscore.certificate.leaves import grow_tree
 from milpscore.certificate.policy import POLICY
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
-from milpscore.core.design import Column, ColumnKind, plain_label
+from milpscore.core.design import CellRules, Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.reading import exact, typed
@@ -189,7 +189,11 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
     """Return columns as JSON holds them: ends of intervals as text, names left out."""
     return [
         {
-            **{name: value for name, value in asdict(column).items() if name != "name"},
+            **{
+                name: value
+                for name, value in asdict(column).items()
+                if name != "name" and (name, value) != ("cells", None)
+            },
             "lower": repr(column.lower),
             "upper": repr(column.upper),
             "others": list(column.others),
@@ -216,6 +220,7 @@ class _Data(Struct, forbid_unknown_fields=True):
     encoding: str = "utf-8"
     levels: list[bool | int | float | str] | None = None
     cost: Cost = "absolute"
+    sheet: str | None = None
 
 
 class _ColumnEntry(Struct, forbid_unknown_fields=True):
@@ -227,6 +232,7 @@ class _ColumnEntry(Struct, forbid_unknown_fields=True):
     upper: str
     category: str | None
     others: tuple[str, ...]
+    cells: CellRules | None = None
 
 
 def _column(entry: Any) -> Column:
@@ -235,7 +241,7 @@ def _column(entry: Any) -> Column:
     low, high = cut(entry)
     lower = -math.inf if low is None else float(low)
     upper = math.inf if high is None else float(high)
-    ends = (lower, upper, column.category, column.others)
+    ends = (lower, upper, column.category, column.others, column.cells)
     # named by what it reads, so that no name can belie its cut
     return renamed(Column("", column.feature, column.kind, *ends), column.feature)
 

@@ -60,17 +60,20 @@ def counterfactual_command(
     require_columns(data, encoding=written.csv_encoding or "utf-8")
     from milpscore.cli.saved import loaded_card
     from milpscore.data import read_frame
+    from milpscore.data.cells import disguised
     from milpscore.scorecard import counterfactual
 
     directions = dict.fromkeys(names_of(rising), "+")
     if both := directions.keys() & set(names_of(falling)):
         raise OptionError(f"{sorted(both)[0]!r} cannot rise and fall only: name it once")
     directions |= dict.fromkeys(names_of(falling), "-")
-    table = read_frame(data, **written.reading)
+    loaded = loaded_card(card)
+    shown: Any = getattr(loaded, "card", loaded)  # an ordinal card holds one
+    table = read_frame(data, **written.reading, as_text=disguised(shown.columns))
     if row > len(table):
         raise DataError(f"the table has {len(table)} rows: there is no row {row}")
     found = counterfactual(
-        loaded_card(card), table.iloc[[row - 1]], to=to,
+        loaded, table.iloc[[row - 1]], to=to,
         costs={name: _number(text) for name, text in _pairs(costs)}, per=per,
         fixed=names_of(fixed), directions=directions,
         ranges={name: _range(text) for name, text in _pairs(ranges)}, k=k, time_limit=time_limit,

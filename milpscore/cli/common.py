@@ -146,7 +146,7 @@ def require_file(path: Path) -> None:
 
 _LONGEST = 1_000_000  # characters of a header
 
-_NO_HEADER = frozenset({".parquet", ".pq"})
+_NO_HEADER = frozenset({".parquet", ".pq", ".xlsx", ".xlsm"})
 
 _PACKED = {".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"}
 
@@ -170,7 +170,10 @@ def require_columns(path: Path, *names: str | None, encoding: str = "utf-8") -> 
     if len(first) == _LONGEST:
         return
     known = [name.strip() for name in header]
+    made = re.compile(r"#\d+|.*\.\d+")  # by its place, or numbered: who reads it knows
     for name in filter(None, names):
+        if made.fullmatch(name):
+            continue
         if known and name.strip() not in known:
             raise DataError(f"there is no column {name.strip()!r}; {near_matches(name, known)}")
 

@@ -159,8 +159,8 @@ class WordOptions:
 
 DATA_FILE = argument(
     "DATA",
-    "CSV file with a header line (commas, semicolons or tabs; UTF-8), or Parquet: a file, a folder "
-    "or a pattern such as 'year/*.parquet'. Any size: large tables are read in passes.",
+    "CSV file with a header line (commas, semicolons or tabs; UTF-8), Excel, or Parquet: a file, a "
+    "folder or a pattern such as 'year/*.parquet'. Any size: large tables are read in passes.",
 )
 WEIGHTS_COLUMN = option(
     DATA, "Column with the weights of the rows; it is then no feature.", metavar="COL"
@@ -177,6 +177,12 @@ CSV_ENCODING = option(
 )
 
 
+NA = option(
+    DATA,
+    "What stands for a missing value, besides empty cells, say -999,9999,n/k.",
+    metavar="A,B,C",
+)
+SHEET = option(DATA, "Of a workbook of Excel; the first unless given.", metavar="NAME")
 READING_MEMORY = option(
     DATA,
     "What reading a table too large for memory may take of it, say 8GB; 2GB unless given.",
@@ -191,6 +197,8 @@ class FileOptions:
     decimal: Sign | None = DECIMAL
     csv_encoding: str | None = CSV_ENCODING
     reading_memory: str | None = READING_MEMORY
+    na: str | None = NA
+    sheet: str | None = SHEET
 
     def __post_init__(self) -> None:
         if self.reading_memory is not None:
@@ -201,7 +209,10 @@ class FileOptions:
     @property
     def reading(self) -> dict[str, Any]:
         """What was said of it, as read_frame takes it."""
-        said = {"decimal": self.decimal, "encoding": self.csv_encoding}
+        said: dict[str, Any] = {
+            "decimal": self.decimal, "encoding": self.csv_encoding, "sheet": self.sheet,
+            "na": tuple(names_of(self.na)) or None,
+        }  # fmt: skip
         return {name: value for name, value in said.items() if value is not None}
 
 
@@ -250,12 +261,28 @@ class TableOptions(FileOptions):
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
     drop: str | None = option(
-        DATA, "Columns that are no features, say what is known too late.", metavar="A,B,C"
+        DATA,
+        "Columns that are no features, say what is known too late; #8 is the eighth.",
+        metavar="A,B,C",
     )
     features: str | None = option(
         DATA, "The features, in place of all other columns.", metavar="A,B,C"
     )
     id: str | None = option(DATA, "Column that names the rows; it is not a feature.", metavar="COL")
+    thousands: Literal[".", ",", "'", " "] | None = option(
+        DATA, "What stands between thousands, where the numbers do not show it."
+    )
+    as_spelled: bool = option(
+        DATA,
+        "Keep categories apart that differ in blanks or capitals alone.",
+        default=False,
+    )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What was said of the file, as read_frame takes it."""
+        said = {"thousands": self.thousands, "as_spelled": self.as_spelled or None}
+        return {**super().reading, **{k: v for k, v in said.items() if v is not None}}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -402,11 +429,12 @@ class TableOptions(FileOptions):
     @property
     def source(self) -> dict[str, Any]:
         """How the table was read, for a certificate."""
+        written = {k: v for k, v in self.reading.items() if k in ("decimal", "encoding", "sheet")}
         further = {
             "positive": self.positive,
             "drop": self.left_out,
             "features": names_of(self.features),
-            **self.reading,
+            **written,
         }
         return {
             **{name: value for name, value in further.items() if value},

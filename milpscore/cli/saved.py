@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 NOT_PROVED = 1
 
-_READ = ("positive", "drop", "features", "decimal", "encoding")
+_READ = ("positive", "drop", "features", "decimal", "encoding", "sheet", "na")
 """How a certificate's table was read."""
 
 TARGET = option(DATA, "Column with the labels; default: the certificate's.", metavar="COL")
@@ -147,6 +147,7 @@ def predict_command(
     import pandas as pd
 
     from milpscore.data import read_frame
+    from milpscore.data.cells import disguised
     from milpscore.data.sources import at_size, is_file
     from milpscore.scorecard import OrdinalCard
     from milpscore.scorecard.streaming import answers_of, predict_file, refuse_taken
@@ -156,7 +157,7 @@ def predict_command(
     }  # fmt: skip
     loaded = loaded_card(card)
     if isinstance(loaded, OrdinalCard):
-        frame = read_frame(data, **written.reading)
+        frame = read_frame(data, **written.reading, as_text=disguised(loaded.card.columns))
         totals = loaded.score(frame, unseen=unseen)
         columns = {"prediction": loaded.predict(frame, unseen=unseen), "total": totals}
         answers = pd.DataFrame(columns if scores else {"prediction": columns["prediction"]})
@@ -174,7 +175,7 @@ def predict_command(
             say("Interrupted: no file was written.")
             raise typer.Exit(INTERRUPTED) from None
         return
-    frame = read_frame(data, **written.reading)
+    frame = read_frame(data, **written.reading, as_text=disguised(loaded.columns))
     answers = answers_of(loaded, **asked)(frame)
     refuse_taken(kept, answers)
     if scores and (answers["total"] % 1 == 0).all():
@@ -267,6 +268,7 @@ def table_again(
     the design of its distinct rows in the columns given.
     """
     from milpscore.data import read_frame, read_patterns, read_table
+    from milpscore.data.cells import disguised
     from milpscore.data.checking import MAX_CELLS
     from milpscore.data.sources import at_size
 
@@ -280,9 +282,13 @@ def table_again(
     factors = class_weight or known.get("class_weight")
     if not at_size(data):
         read["ordered"] = known.get("levels") is not None
-        X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
+        texts = disguised(given.columns)
+        X, y, *rest = read_table(
+            data, column, missing=missing, weights=weights, as_text=texts, **read
+        )
         if by is not None and by not in X.columns:
-            of_file = {name: read[name] for name in ("decimal", "encoding") if name in read}
+            of_file = {k: v for k, v in read.items() if k not in ("positive", "drop", "features")}
+            of_file.pop("ordered")
             X = X.assign(**{by: read_frame(data, **of_file)[by]})
         if len(X) * len(given.columns) <= MAX_CELLS:
             return X, y, {"class_weight": factors, "sample_weight": rest[0] if rest else None}

@@ -111,6 +111,29 @@ ColumnKind = Literal["numeric", "interval", "step", "category", "missing"]
 
 
 @dataclass(frozen=True)
+class CellRules:
+    """How the cells of a feature are read that are not plain numbers or words.
+
+    Attributes
+    ----------
+    na : tuple of str
+        What stands for a missing value; numbers whatever their zeros.
+    signs : str
+        Of numbers in disguise: what stands before their decimals, then what stands between
+        thousands, if anything does. Empty: plain numbers, or words.
+    unit : str
+        What stands around those numbers, in small letters.
+    spelt : tuple of pairs of str
+        Other spellings of categories, each with its category.
+    """
+
+    na: tuple[str, ...] = ()
+    signs: str = ""
+    unit: str = ""
+    spelt: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of a design.
 
@@ -128,6 +151,8 @@ class Column:
         The category of a ``category`` column, as text.
     others : tuple of str
         Of a ``category`` column: further categories that are known and have no column of their own.
+    cells : CellRules or None
+        How the raw feature's cells are read; None: as they are.
     """
 
     name: str
@@ -137,6 +162,7 @@ class Column:
     upper: float = math.inf
     category: str | None = None
     others: tuple[str, ...] = ()
+    cells: CellRules | None = None
 
     @property
     def is_indicator(self) -> bool:

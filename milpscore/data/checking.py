@@ -16,6 +16,8 @@ import pandas as pd
 
 from milpscore.core.design import FloatArray, IntArray, as_fraction, count_distinct, unmasked
 from milpscore.core.errors import DataError, SizeError, listing, near_matches
+from milpscore.data.cells import said_of
+from milpscore.data.policy import POLICY
 
 RawKind = Literal["numeric", "boolean", "text", "category"]
 
@@ -108,14 +110,15 @@ def named_features(frame: pd.DataFrame) -> frozenset[str]:
     return frozenset(frame.attrs.get(_NAMED, ()))
 
 
-def blank_names(frame: pd.DataFrame) -> list[str]:
-    """A remark on the columns of a table of :func:`as_frame` whose names lost blanks at an end."""
+def reading_remarks(frame: pd.DataFrame) -> list[str]:
+    """Remarks on how a table was read, and on its columns whose names lost blanks at an end."""
     if not (blank := frame.attrs.get(_BLANK)):
-        return []
+        return said_of(frame)
     return [
+        *said_of(frame),
         f"column(s) {listing(blank)} are called without the blanks around their names: before SQL"
         ' of the card is run, rename them in the table, or give their names as "column" among the'
-        " card's words."
+        " card's words.",
     ]
 
 
@@ -124,13 +127,6 @@ def _from_other(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
     from milpscore.data.sources import frame_of, is_table
 
     return frame_of(X) if is_table(X) else _from_array(X, feature_names)
-
-
-def clean_names(names: Sequence[str]) -> list[str]:
-    """Names without blanks at either end, each there and once."""
-    stripped = [name.strip() for name in names]
-    _positions(stripped, None)
-    return stripped
 
 
 def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
@@ -327,9 +323,7 @@ def why_useless(series: pd.Series[Any], rows: int, orders: Callable[[pd.Series[A
         return _why_numbers_useless(series, known, rows, orders)
     codes, texts = categories_of(known)
     distinct, many, why = len(np.unique(codes)), len(np.unique(codes)) > _MANY, ""
-    if kind == "text" and _with_commas(texts):
-        why = 'numbers with a decimal comma: read the table with decimal="," (--decimal ,)'
-    elif distinct == 1:
+    if distinct == 1:
         why = "one value" if len(known) == len(series) else ""
     elif kind == "text" and all(_DATE.fullmatch(text.strip()) for text in texts):
         why = "dates"
@@ -414,28 +408,12 @@ def odd_text(series: pd.Series[Any], rows: int | None = None) -> str | None:
     if raw_kind(series) != "text":
         return None
     codes, texts = categories_of(series)
-    spelt: dict[str, list[str]] = {}
-    for text in texts:
-        spelt.setdefault(" ".join(text.split()).casefold(), []).append(text)
-    if twice := [" and ".join(map(repr, group)) for group in spelt.values() if len(group) > 1]:
-        return (
-            f"column {series.name!r} has categories that differ in blanks or capitals alone,"
-            f" {'; '.join(twice[:3])}: spell them alike, or they count as different ones."
-        )
-    if _with_commas(texts):
-        return (
-            f"column {series.name!r} is text, though its values are numbers with a decimal comma:"
-            ' read the table with decimal="," (--decimal ,).'
-        )
-    numbers, commas = _are_numbers(texts), _are_numbers([t.replace(",", ".") for t in texts])
-    comma = ""
-    if commas.sum() > numbers.sum():
-        numbers, comma = commas, ' with a decimal comma (decimal=",", --decimal ,)'
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
     if numbers.any() and not numbers.all() and numbers.mean() >= 0.5:
         odd = [text for text, number in zip(texts, numbers, strict=True) if not number]
         return (
-            f"column {series.name!r} is text, though most of its values are numbers{comma}; not so"
-            f" {listing(odd)}. If these mark missing values, leave those cells empty."
+            f"column {series.name!r} is text, though most of its values are numbers; not so"
+            f" {listing(odd)}. If these mark missing values, name them (--na)."
         )
     rows = len(codes) if rows is None else rows
     if rows >= 20 and 2 * len(texts) > rows:
@@ -446,14 +424,32 @@ def odd_text(series: pd.Series[Any], rows: int | None = None) -> str | None:
     return None
 
 
-def _are_numbers(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-    return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
+def far_value(name: str, values: FloatArray, weight: FloatArray | None = None) -> str | None:
+    """A remark on an end of some values that repeats far outside the rest: a mark, perhaps.
 
-
-def _with_commas(texts: Sequence[str]) -> bool:
-    """Whether all would be numbers if their commas were points."""
-    return not _are_numbers(texts).all() and bool(
-        _are_numbers([text.replace(",", ".") for text in texts]).all()
+    Far: by more than twice the range of the values between the two ends.
+    """
+    if not len(values):
+        return None
+    ends = [float(values.min()), float(values.max())]
+    for part in (values[:: 1 + len(values) // 500], values):  # some tell of most columns
+        inner = part[(part > ends[0]) & (part < ends[1])]
+        if len(inner) and 3 * (span := np.ptp(inner)) >= ends[1] - ends[0]:
+            return None
+    if len(np.unique(inner)) < POLICY.other_values:
+        return None
+    gaps = inner.min() - ends[0], ends[1] - inner.max()
+    said = []
+    for end, gap in zip(ends, gaps, strict=True):
+        rows = (values == end).sum() if weight is None else weight[values == end].sum()
+        if gap > 2 * span and rows >= POLICY.mark_rows:
+            said.append((category_text(end), rows))
+    if not said:
+        return None
+    shown = " and ".join(f"{text} ({rows:g} rows)" for text, rows in said)
+    return (
+        f"column {name!r} has {shown} far outside its other values: if that stands for a missing"
+        f" value, say so (--na {','.join(text for text, _ in said)})."
     )
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 
 from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.data.cells import folded, read_cells
 from milpscore.data.checking import (
     as_frame,
     categories_of,
@@ -167,7 +168,8 @@ def column_values(
     for j, column in enumerate(columns):
         members.setdefault(column.feature, []).append(j)
     check_size(len(frame), len(columns), "the design")
-    if len(members) == len(columns) and all(column.kind == "numeric" for column in columns):
+    plain = all(column.kind == "numeric" and column.cells is None for column in columns)
+    if plain and len(members) == len(columns):
         given = frame if list(frame.columns) == [*members] else frame[[*members]]
         if all(dtype.kind in "fiub" for dtype in given.dtypes):
             numbers = given.to_numpy(dtype=np.float64)
@@ -176,7 +178,8 @@ def column_values(
     values = np.zeros((len(frame), len(columns)), order="F")
     missing: dict[str, int] = {}
     for feature, places in members.items():
-        count = _fill(values, frame[feature], columns, places, unseen)
+        series = read_cells(frame[feature], columns[places[0]].cells)
+        count = _fill(values, series, columns, places, unseen)
         if count:
             missing[feature] = count
     refuse_missing(missing)
@@ -226,6 +229,7 @@ def _fill_categories(
     known = {columns[j].category: j for j in places if columns[j].kind == "category"}
     others = {text for j in places for text in columns[j].others}
     codes, texts = categories_of(series)
+    texts = _as_known(texts, {*filter(None, known), *others})
     strange = [k for k, text in enumerate(texts) if text not in known and text not in others]
     if strange and unseen == "error":
         # A categorical may declare categories that do not occur.
@@ -238,7 +242,19 @@ def _fill_categories(
             )
     for k, text in enumerate(texts):
         if text in known:
-            values[:, known[text]] = codes == k
+            values[codes == k, known[text]] = 1.0
+
+
+def _as_known(texts: list[str], known: set[str]) -> list[str]:
+    """Categories as they are known, where one alone differs in blanks or capitals."""
+    if known.issuperset(texts):
+        return texts
+    alike = Counter(map(folded, known))
+    spelt = {folded(text): text for text in known}
+    return [
+        spelt[folded(text)] if text not in known and alike[folded(text)] == 1 else text
+        for text in texts
+    ]
 
 
 Expert: TypeAlias = "Sequence[str] | Mapping[str, float] | Sequence[float] | FloatArray | None"

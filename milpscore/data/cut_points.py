@@ -15,17 +15,20 @@ import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.data.cells import questioned, with_cells
 from milpscore.data.checking import (
     CODES,
     as_frame,
-    blank_names,
+    categories_of,
     distinct_rows,
+    far_value,
     known_rows,
     missing_counts,
     named_features,
     odd_text,
     ordering,
     raw_kind,
+    reading_remarks,
     refuse_missing,
     row_weights,
     to_numbers,
@@ -46,6 +49,7 @@ from milpscore.data.columns import (
     step_columns,
 )
 from milpscore.data.designs import classed, doubts
+from milpscore.data.policy import POLICY
 
 _CHOICES = {
     "encoding": ("onehot", "cumulative"),
@@ -55,7 +59,8 @@ _CHOICES = {
 }
 
 
-_QUESTIONS = ("identifier", "text of its own in most rows", CODES)
+_UNCOMMON = "text of many categories, none of them frequent"
+_QUESTIONS = ("identifier", "text of its own in most rows", _UNCOMMON, CODES)
 """Reasons to leave a feature out that its user may know better."""
 
 _ASK_BACK = 'Name it beside the others in features="..." (--features).'
@@ -140,6 +145,7 @@ class Cutting:
     def learned(self, frame: pd.DataFrame, sample_weight: Any = None, y: Any = None) -> Learned:
         """The columns of a table whose names are clean; of labels the number alone counts."""
         self.check()
+        frame = questioned(frame)
         if self.missing == "error":
             refuse_missing(missing_counts(frame))
         weight = row_weights(sample_weight, len(frame))
@@ -152,10 +158,11 @@ class Cutting:
         bins = cache(lambda: bins_for(_rarer(table, y, counted)))
         kept, orders = named_features(frame), ordering(y, counted)
         made = self.columns_of(frame, lambda name: weight, plain, kept, orders, bins, len(frame))
-        made.remarks[:0] = blank_names(frame)
+        made.remarks[:0] = reading_remarks(frame)
         uncut = len(plain) == frame.shape[1] and not self.thresholds
         values = _values(made.columns, frame, numbers if uncut else None)
-        return self.without_repeated(made, values, len(frame), bool(counted.all()))
+        learned = self.without_repeated(made, values, len(frame), bool(counted.all()))
+        return replace(learned, columns=tuple(with_cells(learned.columns, frame)))
 
     def columns_of(
         self,
@@ -184,6 +191,12 @@ class Cutting:
                 made.left_out[name] = why
                 continue
             found, remark = self._columns_of(series, cuts.get(name), weights(name), bins, count)
+            many = len(found) > POLICY.many_categories and self.drops(name, kept)
+            if many and raw_kind(series) == "text":
+                found, remark = _grouped(series, found, weights(name))
+                if not found:
+                    made.left_out[name] = _UNCOMMON
+                    continue
             if remark:
                 made.remarks.append(remark)
             block = tuple(
@@ -290,6 +303,7 @@ class Cutting:
             columns = category_columns(series)
         else:
             values = to_numbers(series)[known]
+            remark = far_value(name, values, weight[known])
             cuts = self._cuts(values, weight[known], bins) if given is None else np.array(given)
             if cuts is None:
                 columns = [numeric_column(name)]
@@ -325,6 +339,29 @@ class Cutting:
             count = bins() if self.n_bins == "auto" else int(self.n_bins)
             cuts = quantile_cuts(values, count, weight)
         return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
+
+
+def _grouped(
+    series: pd.Series[Any], columns: list[Column], weight: FloatArray
+) -> tuple[list[Column], str | None]:
+    """The frequent categories of a text column of many, the others known without a column."""
+    codes, texts = categories_of(series)
+    mass = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=len(texts))
+    frequent = np.flatnonzero(mass >= POLICY.frequent_rows)
+    own = set(
+        np.sort(
+            frequent[np.argsort(-mass[frequent], kind="stable")][: POLICY.many_categories]
+        ).tolist()
+    )
+    rest = tuple(text for k, text in enumerate(texts) if k not in own)
+    found = [c for k, c in enumerate(columns) if k in own or c.kind != "category"]
+    if not own:
+        return [], None
+    found[0] = replace(found[0], others=rest)
+    return found, (
+        f"text column {str(series.name)!r} has {len(texts)} categories: the {len(own)} most"
+        f" frequent have a column each, the other {len(rest)} none. --features keeps all."
+    )
 
 
 def _values(
@@ -408,10 +445,12 @@ def _without(
     place = {j: k for k, j in enumerate(kept)}
     others: dict[str, list[str]] = {}
     for j in gone:
+        if columns[j].others:
+            others.setdefault(columns[j].feature, []).extend(columns[j].others)
         if (category := columns[j].category) is not None:
             others.setdefault(columns[j].feature, []).append(category)
     made = [
-        replace(columns[j], others=tuple(others.pop(columns[j].feature)))
+        replace(columns[j], others=(*columns[j].others, *others.pop(columns[j].feature)))
         if columns[j].kind == "category" and columns[j].feature in others
         else columns[j]
         for j in kept

@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import hashlib
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -18,15 +19,25 @@ import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.data.cells import (
+    Writing,
+    are_codes,
+    is_code,
+    noted,
+    questioned,
+    with_cells,
+    without_marks,
+)
 from milpscore.data.checking import (
     as_frame,
-    blank_names,
     check_size,
     class_factors,
     encode_labels,
+    far_value,
     missing_counts,
     not_surely_numbers,
     odd_text,
+    reading_remarks,
     refuse_missing,
     row_weights,
     with_named_features,
@@ -39,26 +50,54 @@ from milpscore.data.columns import (
     refuse_equal_names,
     step_columns,
 )
-from milpscore.data.sources import PACKED, frame_of, is_file, is_table
+from milpscore.data.sources import PACKED, excel_frame, frame_of, is_excel, is_file, is_table
+from milpscore_check.cells import tidy_names
 
 Source: TypeAlias = Any
 Missing = Literal["error", "bin"]
 
+_TIDIED = "milpscore.tidied"
+"""A note on a DataFrame: names that were made, with what stood in the header."""
 
-def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -> pd.DataFrame:
+
+def read_frame(
+    source: Source,
+    *,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    na: Sequence[str] = (),
+    thousands: str | None = None,
+    as_spelled: bool = False,
+    sheet: str | None = None,
+    as_text: Collection[str] = (),
+) -> pd.DataFrame:
     """Read a table with clean column names.
+
+    A column without a name is called after its place, "#8", and one whose name is used again is
+    numbered, "SBP.2". Numbers in disguise ("17.0%", "€ 1,200", "<5") stay text here: a design of
+    the table reads them, and its columns remember how.
 
     Parameters
     ----------
     source : path, DataFrame, or table of Arrow, Polars or DuckDB
-        Parquet is a file, a folder, or several files named with ``*``; these and tables of other
-        libraries need ``milpscore[scale]``. A CSV file has one header line and commas, semicolons
+        Parquet is a file, a folder, or several files named with ``*``; several, and tables of other
+        libraries, need ``milpscore[scale]``. A CSV file has one header line and commas, semicolons
         or tabs between its fields. Empty fields are missing values, as are the usual marks
-        (``NA``, ``nan``, ``null``).
+        (``NA``, ``nan``, ``null``). Excel (``.xlsx``) needs ``milpscore[excel]``.
     decimal : {".", ","}
         What stands before the decimals in a file.
     encoding : str
         Of a file, by Python's name; a byte-order mark is left out of UTF-8.
+    na : sequence of str
+        What else stands for a missing value, such as "-999" or "n/k".
+    thousands : str, optional
+        What stands between thousands, where the numbers themselves do not show it.
+    as_spelled : bool
+        Categories that differ in blanks or capitals alone stay apart.
+    sheet : str, optional
+        Of a workbook; by default the first.
+    as_text : collection of str
+        Columns of a CSV file to be read as text.
 
     Returns
     -------
@@ -68,31 +107,57 @@ def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -
     Raises
     ------
     DataError
-        The file cannot be read, its lines have more fields than its header, or a column has no
-        name or one that is used twice.
+        The file cannot be read, or its lines have more fields than its header.
     OptionError
         ``decimal`` or ``encoding`` is unknown.
+    MissingDependencyError
+        The package that reads such a file is not installed.
     """
     if decimal not in {".", ","}:
         raise OptionError(f"decimal={decimal!r} is unknown; use '.' or ','")
     _codec(encoding)
-    if is_file(source) or is_table(source):
-        return as_frame(frame_of(source))
-    if isinstance(source, pd.DataFrame):
-        return as_frame(source)
+    remarks: list[str] = []
+    if is_excel(source):
+        frame = excel_frame(source, sheet)
+    elif is_file(source) or is_table(source):
+        frame = frame_of(source)
+    elif isinstance(source, pd.DataFrame):
+        frame = source
+    else:
+        frame, remarks = _read_csv(source, decimal, encoding, None if thousands else as_text)
+    names = ["" if pd.isna(name) else str(name) for name in frame.columns]
+    tidy = tidy_names(names)
+    if tidy != [name.strip() for name in names]:
+        frame = with_names(frame, tidy)
+    found = as_frame(frame)
+    for name in found.columns if na else ():
+        if (plain := without_marks(found[name], na)) is not found[name]:
+            found = found.assign(**{name: plain})
+    found.attrs = {
+        **found.attrs,
+        _TIDIED: {
+            new: old.strip() for old, new in zip(names, tidy, strict=True) if old.strip() != new
+        },
+    }
+    return noted(found, *remarks, writing=Writing(tuple(na), thousands, as_spelled, decimal))
+
+
+def _read_csv(
+    source: Any, decimal: str, encoding: str, as_text: Collection[str] | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """A CSV file with its names as they are written, ``as_text`` (None: all) as text; remarks."""
     try:
         codec, sep, names = header_of(source, encoding)
+        file: dict[str, Any] = {"index_col": False, "encoding": codec, "sep": sep}
+        known = tidy_names(names)
+        texts = [k for k, n in enumerate(known) if as_text is None or n in as_text or is_code(n)]
+        texts += coded_columns(source, file)
         with warnings.catch_warnings():
             # pandas drops surplus fields with a warning, or takes the first ones as row names.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(
-                source, index_col=False, low_memory=False, decimal=decimal, encoding=codec, sep=sep
+                source, low_memory=False, decimal=decimal, dtype=dict.fromkeys(texts, str), **file
             )
-    except pd.errors.ParserWarning as error:
-        raise DataError(
-            f"{str(source)!r} has lines with more fields than the header has names;"
-            " add the missing names, or quote fields that hold the separator."
-        ) from error
     except OSError as error:
         raise DataError(
             f"cannot read {str(source)!r}: {error.strerror}. Check the path."
@@ -103,17 +168,46 @@ def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -
             f" {error.object[error.start]:#04x}). Save it as UTF-8, or say what it is in, often"
             " encoding='cp1252' or encoding='latin-1'."
         ) from error
-    except ValueError as error:  # pandas' parser errors are ValueErrors
+    except (ValueError, pd.errors.ParserWarning) as error:  # parser errors are ValueErrors
+        said = " ".join(str(error).split())
+        if "fields" in said or isinstance(error, pd.errors.ParserWarning):
+            said = _ragged(source, codec, sep, len(names), longer=True) or said
         raise DataError(
-            f"cannot read {str(source)!r} as CSV: {' '.join(str(error).split())}."
-            " Check the header, the separator and the quotes."
+            f"cannot read {str(source)!r} as CSV: {said}. Check the header, the separator and the"
+            " quotes."
         ) from error
     if frame.empty:
         raise DataError(
             f"{str(source)!r} has a header and no rows below it: give a table with rows"
         )
+    short = frame.iloc[:, -1].isna().any() and _ragged(source, codec, sep, len(names), longer=False)
     # pandas would turn a second "a" into "a.1" and no name into "Unnamed: 0".
-    return as_frame(with_names(frame, names))
+    return with_names(frame, names), [f"{short}; what they lack is missing."] if short else []
+
+
+def coded_columns(source: Any, file: Mapping[str, Any]) -> list[int]:
+    """The columns of a CSV file whose first values are codes: digits of one width, some from 0."""
+    with Path(source).open("rb") as lines:
+        if re.search(rb'[,;\t"\n]0\d', lines.read(1 << 16)) is None:
+            return []
+    first = pd.read_csv(source, nrows=1000, dtype=str, **file)
+    return [k for k in range(first.shape[1]) if are_codes(first.iloc[:, k].dropna().unique())]
+
+
+def _ragged(source: Any, codec: str, sep: str, width: int, *, longer: bool) -> str:
+    """The lines of a file with more, or fewer, fields than its header, in words."""
+    if Path(source).suffix in PACKED:
+        return "lines have more fields than the header has names" if longer else ""
+    odd = []
+    with Path(source).open(encoding=codec, newline="") as lines:
+        begins = 1
+        for row in (records := csv.reader(lines, delimiter=sep)):
+            if row and (len(row) > width if longer else len(row) < width):
+                odd.append(f"line {begins} has {len(row)}")
+            begins = records.line_num + 1
+    more = f" and {len(odd) - 3} more lines" if len(odd) > 3 else ""
+    kind = "more fields than the header has names" if longer else "fewer fields than the header"
+    return f"{kind} ({width}): {', '.join(odd[:3])}{more}" if odd else ""
 
 
 def header_of(source: Any, encoding: str) -> tuple[str, str, list[str]]:
@@ -153,8 +247,7 @@ def read_table(
     weights: str | None = None,
     drop: Sequence[str] = (),
     features: Sequence[str] | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    **written: Any,
 ) -> tuple[Any, ...]:
     """Read a table and split it into features and labels.
 
@@ -175,11 +268,13 @@ def read_table(
     weights : str, optional
         Name of a column of sample weights, which is then no feature.
     drop : sequence of str
-        Names of columns that are no features: identifiers, what is known too late.
+        Names of columns that are no features: identifiers, what is known too late; "#8" is the
+        eighth column.
     features : sequence of str, optional
-        Names of the features, in this order; default: all columns that have no other use.
-    decimal, encoding : str
-        As for :func:`read_frame`.
+        Names of the features, in this order; default: all columns that have no other use, but those
+        without name and value, and copies of a column of the same name.
+    **written
+        How the table is written, as for :func:`read_frame`: ``decimal``, ``encoding``, ``na``, ...
 
     Returns
     -------
@@ -199,8 +294,11 @@ def read_table(
     """
     if missing not in {"error", "bin"}:
         raise OptionError(f"missing={missing!r} is unknown; use 'error' or 'bin'.")
-    frame = read_frame(source, decimal=decimal, encoding=encoding)
+    frame = read_frame(source, **written)
+    encoding = written.get("encoding", "utf-8")
     taken, named = uses(list(frame.columns), target, weights, drop, features)
+    if features is None:
+        named = _without_spare(frame, named)
     y, weight = frame[taken[0]], frame[taken[-1]]
     _refuse_lines(source, y, y.isna(), "missing label(s)", encoding)
     if weights is not None:
@@ -224,10 +322,16 @@ def uses(
     features: Sequence[str] | None,
 ) -> tuple[list[str], list[str]]:
     """Labels' and weights' columns, and the features, of a table with clean names."""
+
     # the table's names were stripped, so the given ones are too
-    taken = [str(name).strip() for name in (target, weights) if name is not None]
-    left_out = list(dict.fromkeys(str(name).strip() for name in drop))
-    wanted = None if features is None else [str(name).strip() for name in features]
+    def known(name: Any) -> str:
+        text = str(name).strip()
+        place = int(text[1:]) if re.fullmatch(r"#\d{1,6}", text) and text not in names else 0
+        return names[place - 1] if 0 < place <= len(names) else text
+
+    taken = [known(name) for name in (target, weights) if name is not None]
+    left_out = list(dict.fromkeys(map(known, drop)))
+    wanted = None if features is None else [*map(known, features)]
     for name in [*taken, *left_out, *(wanted or ())]:
         if name not in names:
             raise DataError(f"there is no column {name!r}; {near_matches(name, names)}")
@@ -241,6 +345,30 @@ def uses(
     if not wanted:
         raise DataError(f"no column is left for features beside {listing([*taken, *left_out])}")
     return taken, wanted
+
+
+def _without_spare(frame: pd.DataFrame, named: Sequence[str]) -> list[str]:
+    """Features less nameless columns without values and copies under a name used again."""
+    tidied: Mapping[str, str] = frame.attrs.get(_TIDIED, {})
+    nameless = [name for name in named if tidied.get(name) == ""]
+    empty = [name for name in nameless if frame[name].isna().all()]
+    if wrong := [name for name in nameless if name not in empty]:
+        raise DataError(
+            f"column number {', '.join(n[1:] for n in wrong)} has no name. If it is a row index,"
+            f" drop it (--drop {','.join(wrong[:3])}); otherwise give it a name."
+        )
+    copies: dict[str, str] = {}
+    for name in [name for name in named if tidied.get(name)]:
+        alike = [o for o in named if tidied.get(o, o) == tidied[name] and o not in (name, *copies)]
+        if same := [old for old in alike if frame[old].equals(frame[name])]:
+            copies[name] = same[0]
+    said = [f"column(s) without name and value: {listing(empty)}"] if empty else []
+    said += [f"{name!r}, a copy of {old!r}" for name, old in copies.items()]
+    if said:
+        noted(frame, f"left out: {'; '.join(said)}.")
+    if numbered := [name for name in named if tidied.get(name) and name not in copies]:
+        noted(frame, f"column name(s) used again are numbered: {listing(numbered)}.")
+    return [name for name in named if name not in (*empty, *copies)]
 
 
 def one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
@@ -349,12 +477,15 @@ def make_design(
     labels = classed(y, len(frame), sample_weight, class_weight, positive)
     remarks: list[str] = []
     if columns is None:
-        columns = raw_columns(frame)
+        frame = questioned(frame)
+        columns = with_cells(raw_columns(frame), frame)
         refuse_equal_names(columns)
         values = column_values(columns, frame)
-        remarks += blank_names(frame)
+        remarks += reading_remarks(frame)
         unsure = not_surely_numbers(frame)
         remarks += [text for name in unsure if (text := odd_text(frame[name]))]
+        numbers = [(c.feature, values[:, j]) for j, c in enumerate(columns) if c.kind == "numeric"]
+        remarks += [text for each in numbers if (text := far_value(*each))]
     else:
         values = _given_values(frame, columns)
     ordered = _checked_blocks(blocks or (), len(columns))
@@ -556,4 +687,5 @@ def _steps_of(design: Design, block: Sequence[int]) -> list[tuple[Column, FloatA
         )
     above = np.cumsum(design.X[:, list(block)][:, ::-1], axis=1)[:, ::-1]
     made = step_columns(bins[0].feature, lowers[1:]) if bins else []
+    made = [replace(column, cells=bins[0].cells) for column in made]
     return [(column, above[:, k + 1]) for k, column in enumerate(made)]

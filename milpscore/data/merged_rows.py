@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milpscore.core.design import Column, Design, FloatArray, merge_rows
+from milpscore.core.design import CellRules, Column, Design, FloatArray, merge_rows
 from milpscore.core.errors import (
     DataError,
     OptionError,
@@ -28,6 +28,7 @@ from milpscore.core.errors import (
     TooManyPatternsError,
     listing,
 )
+from milpscore.data.cells import Writing, cells_on, file_and_cells
 from milpscore.data.checking import (
     class_factors,
     encode_labels,
@@ -62,8 +63,7 @@ def read_patterns(
     blocks: Sequence[Sequence[int]] = (),
     memory_limit: int | str | None = None,
     progress: bool | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    **written: Any,
 ) -> Design:
     """Read a table of any size as a design of its distinct rows, with their counts.
 
@@ -78,7 +78,7 @@ def read_patterns(
     source : path, DataFrame, or table of Arrow, Polars or DuckDB
         As for :func:`read_table`, of any size. Text is parsed once, and kept packed in a temporary
         folder meanwhile.
-    target, positive, weights, drop, features, decimal, encoding
+    target, positive, weights, drop, features, **written
         As for :func:`read_table`. Weights are added up to 18 decimals.
     class_weight
         As for :func:`make_design`.
@@ -109,16 +109,17 @@ def read_patterns(
     MissingDependencyError
         DuckDB is not installed.
     """
+    file, writing = file_and_cells(written)
     with opened(
-        source, memory_limit=memory_limit, progress=progress, once=columns is not None,
-        decimal=decimal, encoding=encoding,
-    ) as rows:  # fmt: skip
+        source, memory_limit=memory_limit, progress=progress, once=columns is not None, **file
+    ) as rows:
         taken, named = uses(list(rows.types), target, weights, drop, features)
         if columns is not None:
             named = list(dict.fromkeys(column.feature for column in columns))
             uses(list(rows.types), target, weights, (), named)
         scan = _Scan(rows, named, taken[0], taken[1] if weights is not None else None, positive)
         scan.kept = named if features is not None else ()
+        scan.question(writing, columns)
         if columns is not None:
             learned = Learned(tuple(columns), tuple(map(tuple, blocks)), (), True, None)
             return scan.design(learned, class_weight)
@@ -137,8 +138,7 @@ def sample_patterns(
     binner: Any = "auto",
     memory_limit: int | str | None = None,
     progress: bool | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    **written: Any,
 ) -> tuple[Design, int]:
     """Read about ``rows`` rows of a table, drawn by chance, in columns cut as all rows are.
 
@@ -147,7 +147,7 @@ def sample_patterns(
 
     Parameters
     ----------
-    source, target, positive, drop, features, binner, memory_limit, progress, decimal, encoding
+    source, target, positive, drop, features, binner, memory_limit, progress, **written
         As for :func:`read_patterns`.
     rows : int
         How many, about; fewer than the table has.
@@ -166,13 +166,12 @@ def sample_patterns(
     OptionError
         The table has no more rows than asked for.
     """
-    with opened(
-        source, memory_limit=memory_limit, progress=progress, once=False, decimal=decimal,
-        encoding=encoding,
-    ) as table:  # fmt: skip
+    file, writing = file_and_cells(written)
+    with opened(source, memory_limit=memory_limit, progress=progress, once=False, **file) as table:
         taken, named = uses(list(table.types), target, None, drop, features)
         scan, cutting = _Scan(table, named, taken[0], None, positive), _cutting(binner)
         scan.kept = named if features is not None else ()
+        scan.question(writing)
         scan.check(cutting)
         if not 0 < rows < scan.count:
             raise OptionError(
@@ -202,15 +201,14 @@ def stored_rows(
     binner: Any = None,
     memory_limit: int | str | None = None,
     progress: bool | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    **written: Any,
 ) -> Iterator[StoredRows]:
     """The rows of a table as codes in a temporary file, which is gone at the end.
 
     Parameters
     ----------
     source, target, positive, class_weight, drop, features, binner, memory_limit, progress, \
-decimal, encoding
+**written
         As for :func:`read_patterns`.
 
     Yields
@@ -223,16 +221,17 @@ decimal, encoding
     DataError, SizeError, MissingDependencyError
         As :func:`read_patterns`; SizeError too where text has more than 254 categories.
     """
+    file, writing = file_and_cells(written)
     with (
         opened(
-            source, memory_limit=memory_limit, progress=progress, once=False, decimal=decimal,
-            encoding=encoding,
+            source, memory_limit=memory_limit, progress=progress, once=False, **file
         ) as table,
         TemporaryDirectory(prefix="milpscore-") as folder,
     ):  # fmt: skip
         taken, named = uses(list(table.types), target, None, drop, features)
         scan, cutting = _Scan(table, named, taken[0], None, positive), _cutting(binner)
         scan.kept = named if features is not None else ()
+        scan.question(writing)
         scan.check(cutting)
         yield store(scan, scan.made(cutting), Path(folder) / "rows", class_weight)
 
@@ -284,6 +283,19 @@ class _Scan:
     """Features that the user named: they are never left out."""
     glancing: Cutting | None = None
     """How columns will be cut, where a glance may tell that there are too many patterns."""
+
+    cells: dict[str, CellRules] = field(default_factory=dict)
+    writing: Writing = field(default_factory=Writing)
+    said: list[str] = field(default_factory=list)
+    """How cells are read, and what is to be said of that."""
+
+    def question(self, writing: Writing, columns: Sequence[Column] | None = None) -> None:
+        """Ask how cells are to be read, or read them as columns do that are known."""
+        known = None
+        if columns is not None:
+            known = {c.feature: c.cells for c in columns if c.cells is not None}
+        self.writing = writing
+        self.cells, self.said = self.rows.question(self.features, writing, known)
 
     # ------------------------------------------------------------ the first pass
 
@@ -513,6 +525,8 @@ class _Scan:
             lambda series: self._orders(str(series.name)),
             cache(lambda: bins_for(self._rarer())), self.count,
         )  # fmt: skip
+        made.columns[:] = cells_on(made.columns, self.cells, self.writing.na)
+        made.remarks[:0] = self.said
         useless |= made.left_out
         made.left_out.clear()
         made.left_out.update((name, useless[name]) for name in self.features if name in useless)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from milpscore.core.design import Column, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
+from milpscore.data.cells import read_cells
 from milpscore.data.checking import refuse_missing, to_numbers
 from milpscore.data.columns import Unseen, apply_columns
 
@@ -289,7 +290,7 @@ def bin_codes(
     """The bin of each row in one feature; the number of bins where a row lies in none."""
     series = frame.iloc[:, 0]
     if all(column.kind == "interval" for column in columns):
-        numbers = to_numbers(series)
+        numbers = to_numbers(read_cells(series, columns[0].cells))
         found = np.searchsorted([column.lower for column in columns[1:]], numbers, side="right")
         absent = np.isnan(numbers)
         if absent.any() and unseen == "error":

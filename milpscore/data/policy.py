@@ -45,6 +45,18 @@ class DataPolicy:
         Share of the limit that DuckDB gets: the rest is for the answers and for Python.
     sampled_places : int
         Places of Parquet files that a sample is taken from.
+    number_share : float
+        Share of the rows of a text column that have to be numbers for it to be read as such.
+    odd_texts : int
+        Different texts of such a column beyond which it stays text.
+    texts_looked_at : int
+        Texts of a column that decide about it.
+    texts_read : int
+        Texts of a column that DuckDB gives out, the most frequent ones.
+    many_categories, frequent_rows : int
+        Categories of text beyond which those with fewer rows than the second have no column.
+    mark_rows, other_values : int
+        Rows of a value far outside some others, and how many of these, for it to look like a mark.
     """
 
     max_patterns: int = 1_000_000
@@ -64,6 +76,14 @@ class DataPolicy:
     max_rows_in_memory: int = 2_000_000
     duckdb_share: float = 0.75
     sampled_places: int = 8
+    number_share: float = 0.95
+    odd_texts: int = 50
+    texts_looked_at: int = 2000
+    texts_read: int = 20_000
+    many_categories: int = 20
+    frequent_rows: int = 10
+    mark_rows: int = 3
+    other_values: int = 6
 
 
 POLICY = DataPolicy()

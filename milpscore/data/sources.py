@@ -12,22 +12,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
-from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
-from milpscore.data.checking import as_frame, check_size, clean_names
+from milpscore.core.design import CellRules
+from milpscore.core.errors import (
+    DataError,
+    MissingDependencyError,
+    OptionError,
+    SizeError,
+    near_matches,
+)
+from milpscore.data.cells import Writing, is_code, questions
+from milpscore.data.checking import as_frame, category_text, check_size
 from milpscore.data.policy import POLICY
-from milpscore_check.table import MISSING
+from milpscore_check.cells import pattern, tidy_names
+from milpscore_check.table import MISSING, TRUTH
 
-_PACKED_BY = {".parquet": 5, ".pq": 5, ".gz": 5, ".zst": 5}
+_PACKED_BY = {".parquet": 5, ".pq": 5, ".gz": 5, ".zst": 5, ".xlsx": 5}
 """About how many bytes of text a byte of such a file is."""
+
+_EXCEL = frozenset({".xlsx", ".xlsm"})
 
 _PARQUET = frozenset({".parquet", ".pq"})
 
@@ -91,6 +103,11 @@ class AskedRows(Protocol):
     def ask(self, *asks: Ask) -> list[pd.DataFrame]:
         """The answers, each with columns k0, k1, ..., v0, v1, ..."""
 
+    def question(
+        self, features: Sequence[str], writing: Writing, known: Mapping[str, CellRules] | None
+    ) -> tuple[dict[str, CellRules], list[str]]:
+        """Read the cells of features as is known, or as their texts ask for; how, and remarks."""
+
     def glance(self, rows: int, of: int) -> AskedRows:
         """Return about ``rows`` of the rows, from several places, to be asked alone."""
 
@@ -126,6 +143,30 @@ def is_file(source: Any) -> bool:
     return path.suffix.lower() in _PARQUET or path.is_dir() or _is_pattern(path)
 
 
+def is_excel(source: Any) -> bool:
+    """Whether it names a workbook of Excel."""
+    return isinstance(source, str | Path) and Path(source).suffix.lower() in _EXCEL
+
+
+def excel_frame(source: str | Path, sheet: str | None) -> pd.DataFrame:
+    """A sheet of a workbook, its first row that is not empty being the header."""
+    if find_spec("openpyxl") is None:
+        raise MissingDependencyError("Excel is read by openpyxl: pip install 'milpscore[excel]'")
+    try:
+        with pd.ExcelFile(source, engine="openpyxl") as book:
+            if sheet is not None and sheet not in book.sheet_names:
+                raise DataError(
+                    f"no sheet {sheet!r}; {near_matches(sheet, [*map(str, book.sheet_names)])}"
+                )
+            raw = pd.read_excel(book, sheet or 0, header=None, dtype=object).dropna(how="all")
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise DataError(f"cannot read {str(source)!r} as a workbook: {error}.") from error
+    if len(raw) < 2:
+        raise DataError(f"{str(source)!r} has no rows below a header: name its --sheet")
+    names = [None if pd.isna(name) else category_text(name) for name in raw.iloc[0]]
+    return raw.iloc[1:].set_axis(names, axis=1).infer_objects().reset_index(drop=True)
+
+
 def at_size(source: Any, *, rows: bool = False) -> bool:
     """Whether a table is too large to be read into memory as a whole, or may be.
 
@@ -147,7 +188,7 @@ def at_size(source: Any, *, rows: bool = False) -> bool:
 
 def _cells(files: Sequence[Path]) -> float:
     """About how many cells some files have; 0 where DuckDB is not there to merge them."""
-    if not files or files[0].suffix.lower() in PACKED or find_spec("duckdb") is None:
+    if not files or files[0].suffix.lower() in PACKED | _EXCEL or find_spec("duckdb") is None:
         return 0
     if files[0].suffix.lower() not in _PARQUET:
         with files[0].open("rb") as file:
@@ -230,12 +271,16 @@ def opened(
     once: bool = True,
     decimal: str = ".",
     encoding: str = "utf-8",
+    sheet: str | None = None,
+    thousands: str | None = None,
     types: Mapping[str, str] | None = None,
 ) -> Iterator[AskedRows]:
     """The rows of a table, to be asked ``once`` or more often (text is then parsed once).
 
     ``types`` are those of columns of a CSV file, where they are known.
     """
+    if is_excel(source):
+        source = excel_frame(source, sheet)
     package, limit = duckdb_package(), bytes_of(memory_limit or POLICY.memory_limit)
     with TemporaryDirectory(prefix="milpscore-") as spill, _line(progress) as tell:
         try:
@@ -243,7 +288,8 @@ def opened(
                 # progress is asked for, and not printed
                 connection.execute("SET enable_progress_bar = true")
                 connection.execute("SET enable_progress_bar_print = false")
-                yield _Duck(connection, source, tell, (decimal, encoding, types or {}), once)
+                csv = decimal, encoding, types or {}, thousands
+                yield _Duck(connection, source, tell, csv, once)
         except package.OutOfMemoryException as error:
             raise SizeError(
                 f"reading takes more memory than {memory_limit or POLICY.memory_limit}: raise its"
@@ -297,7 +343,7 @@ class _Duck:
         # an index that pandas wrote is not a column
         described = [row for row in described if not _INDEX.fullmatch(str(row[0]))]
         raw = [str(name) for name, *_ in described]
-        names = clean_names(raw)
+        names = tidy_names(raw)
         self.types = {n: str(kind) for n, (_, kind, *_) in zip(names, described, strict=True)}
         chosen = ", ".join(f"{quoted(a)} AS {quoted(b)}" for a, b in zip(raw, names, strict=True))
         self.source, self.reader = f"SELECT {chosen} FROM {reader}", reader
@@ -315,6 +361,43 @@ class _Duck:
         table = source if is_table(source) else _arrow(as_frame(source))
         self.connection.register("source", table)
         return "source"
+
+    def question(
+        self, features: Sequence[str], writing: Writing, known: Mapping[str, CellRules] | None
+    ) -> tuple[dict[str, CellRules], list[str]]:
+        """Read the cells of features as is known, or as their texts ask for; how, and remarks."""
+        codes = {n for n in features if is_code(n) and not self.types[n].startswith("VARCHAR")}
+        said: list[str] = []
+        if known is None:
+            texts = {}
+            for name in features:
+                if self.types[name].startswith("VARCHAR"):
+                    each = quoted(name)
+                    found = self._run(
+                        "looking",
+                        f"SELECT {each} AS t, count(*) AS n FROM ({self.source}) WHERE {each} IS"
+                        f" NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {POLICY.texts_read}",
+                    ).to_pandas()
+                    values = found["t"].tolist()
+                    if not {*values} <= {*TRUTH}:
+                        texts[name] = values, found["n"].to_numpy(np.int64)
+            known, said = questions(texts, writing)
+        cells = {n: known.get(n, CellRules()) for n in features if n in known or writing.na}
+        cells = {n: replace(c, na=(*c.na, *writing.na)) for n, c in cells.items()}
+        if not cells and not codes:
+            return {}, said
+        chosen = []
+        for name, kind in self.types.items():
+            own, text = quoted(name), kind.startswith("VARCHAR")
+            if name in codes:
+                own = f"{own}::BIGINT::VARCHAR"
+                self.types[name] = "VARCHAR"
+            elif name in cells:
+                own = _cells_sql(own, cells[name], text)
+                self.types[name] = "DOUBLE" if text and cells[name].signs else kind
+            chosen.append(f"{own} AS {quoted(name)}")
+        self.source = f"SELECT {', '.join(chosen)} FROM ({self.source})"
+        return dict(known), said
 
     def ask(self, *asks: Ask) -> list[pd.DataFrame]:
         """The answers, one after the other."""
@@ -413,6 +496,28 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _cells_sql(own: str, cells: CellRules, text: bool) -> str:
+    """A column in SQL as its cells are read."""
+    marks = [mark for mark in cells.na if text or re.fullmatch(r"[-+.\d]+", mark)]
+    if not text:
+        return f"CASE WHEN {own} IN ({', '.join(marks)}) THEN NULL ELSE {own} END" if marks else own
+    bare = f"trim(regexp_replace({own}, '[\\s\\x{{A0}}\\x{{202F}}\\x{{2009}}]+', ' ', 'g'))"
+    steps = [f"WHEN {bare} IN ({', '.join(map(literal, marks))}) THEN NULL"] if marks else []
+    if not cells.signs:
+        steps += [f"WHEN {own} = {literal(a)} THEN {literal(b)}" for a, b in cells.spelt]
+        return f"CASE {' '.join(steps)} ELSE {own} END"
+    shape = literal(f"^(?:{pattern(cells.signs)})$")
+    mark, money, number, unit = (f"regexp_extract({bare}, {shape}, {k})" for k in (1, 2, 3, 4))
+    if cells.signs[1:]:
+        number = f"replace({number}, {literal(cells.signs[1:])}, '')"
+    for sign, plain in ((cells.signs[0], "."), ("−", "-"), ("–", "-")):
+        number = f"replace({number}, {literal(sign)}, {literal(plain)})"
+    known = f"lower({money} || trim({unit}, ' +')) IN ('', {literal(cells.unit)})"
+    half = f"CASE WHEN {mark} = '<' THEN 0.5 ELSE 1 END"
+    steps.append(f"WHEN {known} THEN TRY_CAST({number} AS DOUBLE) * ({half})::DOUBLE")
+    return f"CASE {' '.join(steps)} ELSE NULL END"
+
+
 def _is_pattern(path: Path) -> bool:
     return any(sign in str(path) for sign in "*?[") and not path.exists()
 
@@ -433,11 +538,17 @@ def parquet_files(source: str | Path) -> list[Path]:
     return found
 
 
-def _csv(source: str | Path, decimal: str, encoding: str, types: Mapping[str, str]) -> str:
+def _csv(
+    source: str | Path, decimal: str, encoding: str, types: Mapping[str, str], thousands: str | None
+) -> str:
     """The call that reads a CSV file as pandas would."""
-    from milpscore.data.designs import header_of  # the same header and separator
+    from milpscore.data.designs import coded_columns, header_of  # the same header and separator
 
     codec, separator, names = header_of(source, encoding)
+    file = {"index_col": False, "encoding": codec, "sep": separator}
+    names = tidy_names(names)
+    codes = {*map(names.__getitem__, coded_columns(source, file)), *filter(is_code, names)}
+    types = {**dict.fromkeys(codes, "VARCHAR"), **types}
     known = {"utf-8-sig": "utf-8", "iso8859-1": "latin-1", "utf-16": "utf-16"}
     if codec not in known:
         raise OptionError(
@@ -445,12 +556,13 @@ def _csv(source: str | Path, decimal: str, encoding: str, types: Mapping[str, st
             "rewrite it, for example with iconv"
         )
     given = ", ".join(literal(name) for name in names)
-    said = [f"{literal(n)}: '{types[n.strip()]}'" for n in names if n.strip() in types]
+    said = [f"{literal(n)}: '{types[n]}'" for n in names if n in types]
     typed = f" types={{{', '.join(said)}}}," if said else ""
+    kinds = "" if thousands else "'DOUBLE', "
     return (
         f"read_csv({literal(str(source))}, header=true, delim={literal(separator)},"
         f" names=[{given}],{typed} decimal_separator={literal(decimal)}, quote='\"', escape='\"',"
-        f" encoding={literal(known[codec])}, auto_type_candidates=['DOUBLE', 'VARCHAR'],"
+        f" encoding={literal(known[codec])}, auto_type_candidates=[{kinds}'VARCHAR'],"
         f" nullstr=[{', '.join(map(literal, sorted(MISSING)))}])"
     )
 

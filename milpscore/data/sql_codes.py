@@ -15,15 +15,13 @@ from milpscore.core.errors import DataError
 from milpscore.data.checking import check_size, refuse_missing
 from milpscore.data.columns import column_values
 from milpscore.data.sources import literal, quoted
+from milpscore_check.table import TRUTH
 
 MAX_CODES = 255
 """Values of a feature that a byte tells apart, one more kept for a missing one."""
 
 _WORD = 2**62
 _SPAN = 2**10
-
-TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
-"""What pandas reads as truth values, in columns of nothing else."""
 
 
 class Scan(Protocol):

@@ -134,12 +134,13 @@ def _numbers(
 ) -> tuple[WeightedRows, tuple[Column, ...]]:
     """Return rows whose answers are numbers, and their columns."""
     from milpscore.data import apply_columns
+    from milpscore.data.cells import questioned, with_cells
     from milpscore.data.checking import as_frame, row_weights
     from milpscore.data.columns import raw_columns, refuse_equal_names
     from milpscore.proximal.problem import row_answers
 
-    frame = as_frame(X)
-    columns = raw_columns(frame)
+    frame = questioned(as_frame(X))
+    columns = with_cells(raw_columns(frame), frame)
     refuse_equal_names(columns)
     if y is None:
         raise DataError("y is missing: pass one number for each row")

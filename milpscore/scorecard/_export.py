@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from milpscore.core.card import RELATIVE_ROUNDING
-from milpscore.core.design import Column, ColumnKind, as_fraction
+from milpscore.core.design import CellRules, Column, ColumnKind, as_fraction
 from milpscore.core.errors import (
     DataError,
     MissingDependencyError,
@@ -63,10 +64,11 @@ def card_to_json(card: Scorecard) -> str:
         "step": card.step,
         "columns": [
             {
-                **vars(column),
+                **{name: value for name, value in vars(column).items() if name != "cells"},
                 "lower": column.lower if math.isfinite(column.lower) else None,
                 "upper": column.upper if math.isfinite(column.upper) else None,
                 "points": points,
+                **({} if column.cells is None else {"cells": vars(column.cells)}),
             }
             for column, points in zip(card.columns, card.points, strict=True)
         ],
@@ -102,6 +104,7 @@ class _Column(Struct, forbid_unknown_fields=True):
     category: str | None
     others: tuple[str, ...]
     points: Any
+    cells: CellRules | None = None
 
     def made(self) -> Column:
         """The column."""
@@ -113,7 +116,8 @@ class _Column(Struct, forbid_unknown_fields=True):
                 f"the card's JSON is damaged ({self.name!r} and its categories do not agree); "
                 "save the card again"
             )
-        return Column(self.name, self.feature, self.kind, lower, upper, self.category, self.others)
+        ends = (lower, upper, self.category, self.others, self.cells)
+        return Column(self.name, self.feature, self.kind, *ends)
 
 
 class _Limits(Struct):
@@ -534,11 +538,20 @@ class _Writer:
         """The points of one feature, or what it counts where it has no value."""
         column = self.card.words.get(lines.name, {}).get("column", lines.name)
         cell = f'"source".{_name(column)}'
+        cells = next((c.cells for c in self.card.columns if c.feature == lines.name), None)
+        na, spelt = ((), ()) if cells is None else (cells.na, cells.spelt)
         if {row.kind for row in lines.everything} <= {"category", "missing"}:
             value, first, infinite = self._text(cell), "", ""
+            for mark in na:
+                value = f"NULLIF({value}, {_quoted(mark)})"
+            if spelt:
+                steps = " ".join(f"WHEN {_quoted(a)} THEN {_quoted(b)}" for a, b in spelt)
+                value = f"CASE {value} {steps} ELSE {value} END"
             known = f"LOWER({value}) <> 'nan'"  # where missing numbers are no NULL
         else:
             value = f"CAST({cell} AS DOUBLE PRECISION)"
+            for mark in filter(re.compile(r"[-+]?\d*\.?\d+").fullmatch, na):
+                value = f"NULLIF({value}, {mark})"
             odd = f"WHEN TYPEOF({cell}) IN ('text', 'blob') THEN NULL\n  "
             first = "" if self.typed else odd
             # infinite values lie beyond, in some databases NaN too; in others NaN lies nowhere

@@ -19,8 +19,9 @@ from milpscore.core.errors import (
     near_matches,
 )
 from milpscore.core.writing import data_output, replacing
+from milpscore.data.cells import disguised, without_marks
 from milpscore.data.sources import Ask, is_file, literal, opened, parquet_files, quoted
-from milpscore.data.sql_codes import TRUTH
+from milpscore_check.table import TRUTH
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -86,6 +87,7 @@ def predict_file(
     groups: bool = False,
     decimal: str = ".",
     encoding: str = "utf-8",
+    na: Sequence[str] = (),
     memory_limit: int | str | None = None,
     tell: Tell | None = None,
 ) -> int:
@@ -110,6 +112,8 @@ def predict_file(
     scores, probabilities, groups : bool
         Add ``total``, a probability for each label, the group of the risk table; a risk score has
         ``risk`` in any case.
+    na : sequence of str
+        What stands for a missing value besides what the card knows.
     decimal, encoding, memory_limit
         Of CSV, as for :func:`milpscore.data.read_patterns`.
     tell : callable, optional
@@ -144,7 +148,7 @@ def predict_file(
         with _written(out, schema) as write:
             for frame, own in batches:
                 try:
-                    found = answer(frame)
+                    found = answer(frame.apply(without_marks, na=na) if na else frame)
                 except MilpscoreError as error:
                     where = f"rows {done + 1} to {done + len(frame)} of {str(source)!r}"
                     raise type(error)(f"{where}: {error}") from error
@@ -185,6 +189,7 @@ def _csv_rows(
     for column in card.columns:
         kinds.setdefault(column.feature, set()).add(column.kind)
     numbers = {name for name, own in kinds.items() if not own <= {"category", "missing"}}
+    numbers -= disguised(card.columns)
     truth = {
         name
         for name in set(kinds) - numbers

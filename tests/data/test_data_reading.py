@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data import encode_labels, read_frame, read_table, read_thresholds
+from milpscore.data import encode_labels, make_design, read_frame, read_table, read_thresholds
 
 
 def write(tmp_path: Path, text: str, name: str = "data.csv", encoding: str = "utf-8") -> Path:
@@ -55,8 +55,6 @@ def test_names_that_are_not_text_become_text() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("y,a,a\n0,1,2\n1,3,4\n", "used more than once: 'a'"),
-        ("y,a, a\n0,1,2\n1,3,4\n", "used more than once: 'a'"),
         (",y,a\n0,0,2\n1,1,4\n", "column number 1 has no name.*row index, drop it"),
         ("y,a,\n0,1,2\n1,3,4\n", "column number 3 has no name"),
         ("y,a\n0,1,2\n1,3,4\n", "more fields than the header"),
@@ -173,8 +171,35 @@ def test_thresholds_file_is_absent(tmp_path: Path) -> None:
 def test_frame_with_unusable_columns() -> None:
     with pytest.raises(DataError, match="several levels"):
         read_frame(pd.DataFrame(np.ones((1, 2)), columns=[["a", "a"], ["b", "c"]]))
-    with pytest.raises(DataError, match="column number 2 has no name"):
-        read_frame(pd.DataFrame(np.ones((1, 2)), columns=["a", None]))
+    unnamed = pd.DataFrame({"y": [0, 1], "a": [1, 2], None: [1, 1]})
+    with pytest.raises(DataError, match="column number 3 has no name"):
+        read_table(unnamed, "y")
+    assert list(read_table(unnamed, "y", drop=["#3"])[0]) == ["a"]
+    assert list(read_frame(unnamed)) == ["y", "a", "#3"]
+
+
+def test_names_used_again_are_numbered_and_copies_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a, y,a,a ,a.2,,,\n1,0,2,1,5,,,7\n3,1,4,3,6,,,8\n")
+    assert list(read_frame(path)) == ["a", "y", "a.3", "a.4", "a.2", "#6", "#7", "#8"]
+    X, _ = read_table(path, "y", drop=["#8"])
+    assert list(X) == ["a", "a.3", "a.2"]
+    said = " ".join(make_design(X, [0, 1]).warnings)
+    assert "without name and value: '#6', '#7'; 'a.4', a copy of 'a'." in said
+    assert "used again are numbered: 'a.3'" in said
+    assert list(read_table(path, "#2", features=["#4", "a.3"])[0]) == ["a.4", "a.3"]
+    with pytest.raises(DataError, match=r"number 8 has no name.*--drop #8"):
+        read_table(path, "y")
+
+
+def test_lines_of_other_lengths_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('y,a,b\n0,"1\n",2\n1,3\n\n1,5,6\n')
+    X, y = read_table(path, "y")
+    assert any("(3): line 4 has 2;" in text for text in make_design(X.fillna(0), y).warnings)
+    path.write_text("y,a,b\n0,1,2\n1,3,4,5\n1,5,6\n")
+    with pytest.raises(DataError, match=r"more fields.*\(3\): line 3 has 4"):
+        read_table(path, "y")
 
 
 def test_decimal_signs_and_encodings(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The plain command on tables as they arrive: what it says, its card, and what the card is worth."""
+"""The plain command on tables as they arrive: what it says, and what its card is worth."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from messy_tables import TABLES
+from messy_tables import TABLES, csv, excel, long_line, patients
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner, Result
 
+from milpscore.certificate import Certificate
 from milpscore.cli.app import app
-from milpscore.data import read_patterns
+from milpscore.data import Binner, read_patterns, read_table
+from milpscore.estimators import RiskScoreClassifier
+from milpscore_check.report import check
 
 
 def run(*args: object) -> Result:
@@ -48,6 +51,183 @@ def of(name: str, folder: Path) -> tuple[Result, Path]:
     worth = [auc(best, clean, made.target), auc(card, messy, made.target)]
     assert abs(worth[0] - worth[1]) < 0.01, worth
     return done, card
+
+
+def shown(card: Path) -> dict[str, Any]:
+    """A saved card but for what depends on the clock."""
+    return {**json.loads(card.read_text()), "certificate": None}
+
+
+def features(card: Path) -> list[str]:
+    return sorted({line["feature"] for line in json.loads(card.read_text())["lines"]})
+
+
+def test_units_and_limits_of_detection(tmp_path: Path) -> None:
+    done, card = of("ward", tmp_path)
+    for said in (
+        "column 'age' is read as numbers: '",
+        "column 'sbp' is read as numbers: 'n/k' (24 rows) missing.",
+        "'<5' is 2.5.",
+        "column 'troponin' is read as numbers: 'pending' (13 rows) missing.",
+    ):
+        assert said in done.stderr
+    assert {"age", "crp"} <= {*features(card)}
+    columns = json.loads(card.read_text())["columns"]
+    cells = {column["feature"]: column.get("cells") for column in columns}
+    assert cells["age"] == {"na": [], "signs": ".", "unit": "years", "spelt": []}
+    wrong = pd.read_csv(tmp_path / "messy.csv", dtype=str).assign(age="64 months")
+    wrong.to_csv(tmp_path / "wrong.csv", index=False)
+    refused = run("predict", card, tmp_path / "wrong.csv")
+    assert refused.exit_code == 2
+    assert "'64 months', which is not a number as the others are" in refused.output
+
+
+def test_amounts_and_per_cent(tmp_path: Path) -> None:
+    done, card = of("bank", tmp_path)
+    assert "'income' is read as numbers: '€ 2,861' is 2861" in done.stderr
+    assert "'debt' is read as numbers: '9,263' is 9263" in done.stderr
+    assert "'use' is read as numbers: '42.3%' is 42.3." in done.stderr
+    # three rows alone would say nothing of the commas: the card remembers
+    few = pd.read_csv(tmp_path / "messy.csv", dtype=str).iloc[:3]
+    few.to_csv(tmp_path / "few.csv", index=False)
+    both = [pd.read_csv(path.with_suffix(".answers.csv"))["risk"] for path in (card,)]
+    alone = tmp_path / "alone.csv"
+    assert run("predict", card, tmp_path / "few.csv", "--out", alone).exit_code == 0
+    assert pd.read_csv(alone)["risk"].tolist() == both[0][:3].tolist()
+
+
+def test_labels_and_commas_of_another_language(tmp_path: Path) -> None:
+    done, card = of("german", tmp_path)
+    assert "Scored: 'ja' (223 of 1,200 rows); --positive nein for the other" in done.stderr
+    assert "'crp' is read as numbers: '" in done.stderr
+    assert "Decision: ja if total" in done.stdout
+    assert {"crp", "sbp"} <= {*features(card)}
+
+
+def test_an_export_of_a_spreadsheet(tmp_path: Path) -> None:
+    done, _ = of("export", tmp_path)
+    said = "left out: column(s) without name and value: '#3', '#11'; 'sbp.3', a copy of 'sbp'."
+    assert said in done.stderr
+    assert "column name(s) used again are numbered: 'sbp.2'." in done.stderr
+    refused = run("fit", tmp_path / "messy.csv", "--target", "died")
+    assert refused.exit_code == 2
+    assert "column number 12 has no name" in refused.output
+
+
+def test_numbers_that_stand_for_nothing(tmp_path: Path) -> None:
+    done, card = of("sentinels", tmp_path)
+    assert "--na" not in done.stderr
+    lines = json.loads(card.read_text())["lines"]
+    assert all("9999" not in str(line) and "-999" not in str(line) for line in lines)
+    doubted, _ = fitted(tmp_path / "messy.csv", "died")
+    assert "'sbp' has -999 (96 rows) far outside its other values" in doubted.stderr
+    assert "'troponin' has 9999 (551 rows) far outside" in doubted.stderr
+
+
+def test_categories_that_several_people_typed(tmp_path: Path) -> None:
+    done, card = of("capitals", tmp_path)
+    assert "column 'ward': spellings that differ in blanks or capitals alone" in done.stderr
+    known = {c["category"] for c in json.loads(card.read_text())["columns"]} - {None}
+    assert len(known) == 4
+    table = pd.read_csv(tmp_path / "messy.csv").assign(sex="  mALE", ward="Stroke  unit")
+    table.to_csv(tmp_path / "new.csv", index=False)
+    assert run("predict", card, tmp_path / "new.csv").exit_code == 0
+    apart, card = fitted(tmp_path / "messy.csv", "died", "--as-spelled")
+    assert "spellings" not in apart.stderr
+    known = {c["category"] for c in json.loads(card.read_text())["columns"]} - {None}
+    assert len(known) > 12
+
+
+def test_codes_and_words_of_many_levels(tmp_path: Path) -> None:
+    done, card = of("codes", tmp_path)
+    assert "'job' (text of many categories, none of them frequent)" in done.stderr
+    assert "'postcode' has 240 categories: the 6 most frequent have a column each" in done.stderr
+    codes = {c["category"] for c in json.loads(card.read_text())["columns"]}
+    assert {"01067", "10115"} <= codes
+    table = pd.read_csv(tmp_path / "messy.csv", dtype={"postcode": str})
+    table.to_parquet(tmp_path / "t.parquet")
+    _, other = fitted(tmp_path / "t.parquet", "died", quiet=True)
+    assert shown(other) == shown(card)
+
+
+def test_lines_that_end_early_are_named(tmp_path: Path) -> None:
+    done, _ = of("ragged", tmp_path)
+    said = "fewer fields than the header (7): line 4 has 5, line 90 has 5, line 700 has 5"
+    assert said in done.stderr
+    (tmp_path / "long.csv").write_text(long_line())
+    refused = run("fit", tmp_path / "long.csv", "--target", "died")
+    assert refused.exit_code == 2
+    assert "(7): line 17 has 8" in refused.output
+
+
+def test_a_workbook_is_read_as_its_csv(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    table = patients(300)
+    (tmp_path / "t.csv").write_text(csv(table))
+    book = excel(table.astype({"sbp": object}), tmp_path / "t.xlsx", "patients")
+    _, card = fitted(tmp_path / "t.csv", "died", quiet=True)
+    _, other = fitted(book, "died", "--sheet", "patients", quiet=True)
+    assert shown(card) == shown(other)
+    wrong = run("fit", book, "--target", "died", "--sheet", "patient")
+    assert wrong.exit_code == 2
+    assert "no sheet 'patient'; did you mean 'patients'" in wrong.output
+    assert "there is no column 'died'" in run("fit", book, "--target", "died").output
+    assert auc(card, tmp_path / "t.csv", "died") == auc(other, book, "died", "--sheet", "patients")
+
+
+def test_without_openpyxl_a_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("milpscore.data.sources.find_spec", lambda name: None)
+    (tmp_path / "t.xlsx").write_bytes(b"")
+    refused = run("fit", tmp_path / "t.xlsx", "--target", "y")
+    assert refused.exit_code == 2
+    assert "pip install 'milpscore[excel]'" in refused.output
+
+
+@pytest.mark.parametrize("name", ["ward", "bank", "german", "sentinels", "capitals"])
+def test_a_certificate_remembers_how_cells_are_read(tmp_path: Path, name: str) -> None:
+    made = TABLES[name]()
+    _, messy = made.write(tmp_path)
+    proof = tmp_path / "proof.json"
+    fitted(messy, made.target, *made.options, "--certificate", proof, "--max-terms", 2)
+    read = Certificate.from_json(proof)
+    assert any("cells" in column for column in read.data["columns"])
+    verified = run("verify", proof, messy)
+    assert "fingerprint" in verified.output
+    assert "refuted" not in verified.output
+    parts = {part: (status, said) for part, status, said in check(messy, proof)}
+    assert parts["data"][0] == parts["card"][0] == parts["objective"][0] == "proved"
+
+
+def test_python_reads_and_remembers_as_the_command_does(tmp_path: Path) -> None:
+    made = TABLES["bank"]()
+    clean, messy = made.write(tmp_path)
+    X, y = read_table(messy, "default")
+    plain, _ = read_table(clean, "default")
+    model = RiskScoreClassifier(max_terms=3, heuristic=True).fit(X, y)
+    best = RiskScoreClassifier(max_terms=3, heuristic=True).fit(plain, y)
+    assert model.predict_proba(X)[:, 1] == pytest.approx(best.predict_proba(plain)[:, 1])
+    assert model.predict(X.iloc[:2]).tolist() == model.predict(plain.iloc[:2]).tolist()
+    card = model.scorecard_
+    assert card.score(X).tolist() == card.score(plain).tolist()
+    assert type(card).from_json(card.to_json()).score(X).tolist() == card.score(X).tolist()
+    sql = RiskScoreClassifier(max_terms=3, heuristic=True)
+    marked = read_table(TABLES["sentinels"]().write(tmp_path)[1], "died", na=["9999", "-999"])
+    assert "NULLIF" in sql.fit(*marked).scorecard_.to_sql()
+
+
+@pytest.mark.parametrize("name", ["ward", "bank", "sentinels", "capitals", "codes"])
+def test_a_table_of_any_size_is_read_alike(tmp_path: Path, name: str) -> None:
+    made = TABLES[name]()
+    _, messy = made.write(tmp_path)
+    written = {"na": ["-999", "9999"]} if name == "sentinels" else {}
+    X, y = read_table(messy, made.target, **written)
+    design = Binner().fit_design(X, y)
+    patterns = read_patterns(messy, made.target, progress=False, **written)
+    assert patterns.columns == design.columns
+    assert patterns.fingerprint == design.fingerprint
+    assert {*patterns.warnings} == {*design.warnings}
 
 
 def test_two_deaths_are_too_few_for_any_line(tmp_path: Path) -> None:
