@@ -25,6 +25,7 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     CARD,
+    OUTPUT,
     SOLVE,
     CardOptions,
     DataOptions,
@@ -39,7 +40,7 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.core.clock import Clock
-from milpscore.core.errors import OptionError, require_ending
+from milpscore.core.errors import MilpscoreError, OptionError, require_ending
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from milpscore.core.result import Result
     from milpscore.sampling import SampleBound
     from milpscore.scorecard import OrdinalCard, Scorecard
+    from milpscore.worth import Worth
 
 _PACKAGES = {
     "highspy": "HiGHS, solves LP and MILP",
@@ -95,6 +97,12 @@ def fit_command(
     confidence: float = option(
         SOLVE, "Of the bound from --sample, between 0 and 1.", metavar="SHARE", default=0.95
     ),
+    check: bool = option(
+        OUTPUT,
+        "End with what the card is worth on new rows, beside a logistic regression.",
+        "--check/--no-check",
+        default=True,
+    ),
     out: Path | None = file("Save the card as JSON, for 'milpscore predict'."),
     certificate: Path | None = file(
         "Save card, statement, bound and the evidence for it, for 'milpscore verify'."
@@ -117,22 +125,20 @@ def fit_command(
         how |= {"rows": sample, "confidence": confidence}
     find = _exact if sample is None else _sampled
     with noting_interrupts() as interrupted:
-        names, design, program, result, sample_bound, seconds = find(
+        names, table, program, result, sample_bound, seconds = find(
             data, card.name, arguments, solving, output, words, how
         )
+    design = program.statement.design
     tell_warnings(design, output.quiet)
     title = f"{data.target}, scored by {spelt(card.name)}"
     made = None if result.card is None else _shown(program, result, title, threshold_by)
     if made is not None:
         made = _in_words(made, words, names)
+    more: dict[str, Any] = {} if sample is None else {"sample": sample_bound}
+    if check:
+        more["worth"] = made and _worth(program, result, table, solving.seed)
     # Printed before it is saved: a full disk must not cost the answer.
-    if output.json:
-        said = {} if sample is None else {"sample": sample_bound and vars(sample_bound)}
-        print_json(_as_report(design, result, made, seconds) | said)
-    elif made is not None:
-        print_text(
-            f"{_as_text(made, result, seconds)}{f'{chr(10)}{sample_bound}' if sample_bound else ''}"
-        )
+    _print_answer(output.json, design, result, made, seconds, more)
     _note_one_answer(made, design)
     if made is None:
         say(f"No card: {result.message or result.termination.sentence}")
@@ -145,6 +151,43 @@ def fit_command(
         raise typer.Exit(INTERRUPTED)
     if made is None:
         raise typer.Exit(NO_CARD)
+
+
+def _print_answer(
+    as_json: bool,
+    design: Design,
+    result: Result,
+    made: Scorecard | OrdinalCard | None,
+    seconds: float,
+    more: dict[str, Any],
+) -> None:
+    """Print the card and what stands below it, or the object of ``--json``."""
+    if as_json:
+        said = {name: value and vars(value) for name, value in more.items()}
+        print_json(_as_report(design, result, made, seconds) | said)
+    elif made is not None:
+        below = [str(value) for value in more.values() if value]
+        print_text("\n".join([_as_text(made, result, seconds), *below]))
+
+
+def _worth(program: Program, result: Result, table: Any, seed: int) -> Worth | None:
+    """What the card is worth on new rows; None, with a note, if that cannot be said."""
+    from milpscore.core.result import Termination
+    from milpscore.worth import card_worth
+
+    design = program.statement.design
+    stopped = result.termination is Termination.INTERRUPTED
+    if stopped or program.kind == "relaxed" or len(getattr(design, "levels", ())) > 2:
+        return None
+    X, y, cutting, _ = table or (None, None, None, None)
+    whole = y is not None and design.counts is None and len(y) == len(design.y)
+    try:
+        return card_worth(program, result, X if whole else None, cutting, seed)
+    except MilpscoreError as error:
+        say(f"Note: no figure for new rows ({error}).")
+    except KeyboardInterrupt:
+        say("Note: no figure for new rows, as the refits were interrupted.")
+    return None
 
 
 def _note_one_answer(card: Any, design: Design) -> None:
@@ -164,15 +207,15 @@ def _exact(
     output: OutputOptions,
     words: WordOptions,
     how: dict[str, Any],
-) -> tuple[list[str], Design, Program, Result, None, float]:
-    """The features of the table, its design, the program, its answer, no bound, the seconds."""
+) -> tuple[list[str], Any, Program, Result, None, float]:
+    """The features of the table, the table, the program, its answer, no bound, the seconds."""
     table = data.table(formulation)
     words.check(names := data.names(table))
     clock = Clock.of(solving.time_limit)  # reading stands apart
     design = data.design(formulation, table)
     program, result = _solved(design, formulation, arguments, solving, output, how, clock)
     # by cuts, where jumps are penalised
-    return names, program.statement.design, program, result, None, clock.seconds
+    return names, table, program, result, None, clock.seconds
 
 
 def _sampled(
@@ -183,7 +226,7 @@ def _sampled(
     output: OutputOptions,
     words: WordOptions,
     how: dict[str, Any],
-) -> tuple[list[str], Design, Program, Result, SampleBound | None, float]:
+) -> tuple[list[str], None, Program, Result, SampleBound | None, float]:
     """The same by a sample, with the bound that it gives."""
     from milpscore.data.sources import names_of
 
@@ -195,7 +238,7 @@ def _sampled(
         **arguments,
     )  # fmt: skip
     seconds = time.perf_counter() - began
-    return names, found.design, found.program, found.result, found.bound, seconds
+    return names, None, found.program, found.result, found.bound, seconds
 
 
 def _solved(
