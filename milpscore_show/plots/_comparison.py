@@ -61,10 +61,6 @@ def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figur
     max_columns : int
         Columns drawn for each formulation.
 
-    Returns
-    -------
-    Figure
-
     Raises
     ------
     NotApplicableError
@@ -261,9 +257,6 @@ def _coefficients_of(known: Results, formulation: str | None) -> tuple[str, dict
 
 _STYLES = ("-", "--", "-.", ":")
 _SHAPES = ("o", "s", "^", "D", "v", "X")
-_ACROSS = 3
-_PANEL = (4.6, 3.6)
-_SIZE = (4.2, 3.0)
 
 
 @styled
@@ -275,10 +268,6 @@ def study_figure(table: DataFrame) -> Figure:
     table : DataFrame
         Of :func:`milpscore_study.study_table`.
 
-    Returns
-    -------
-    Figure
-
     Raises
     ------
     NotApplicableError
@@ -288,7 +277,7 @@ def study_figure(table: DataFrame) -> Figure:
     names = list(dict.fromkeys(done["data"])) if len(done) else []
     if not names:
         raise NotApplicableError("no solve of this study is done: there is nothing to draw yet")
-    figure, panels = _panels(None, len(names), _PANEL)
+    figure, panels = _panels(None, len(names), (4.6, 3.6))
     for ax, name in zip(panels, names, strict=True):
         accuracy_over_terms(done[done["data"] == name], ax).set_title(wrapped(str(name), 44))
     return figure
@@ -373,12 +362,6 @@ def profiles_figure(profiles: Mapping[str, DataFrame], figure: Figure | None = N
     ----------
     profiles : mapping from name, or none, to DataFrame
         Of :func:`milpscore_study.performance_profile`; one without any proof is left out.
-    figure : Figure, optional
-        Default: a new one.
-
-    Returns
-    -------
-    Figure
 
     Raises
     ------
@@ -405,12 +388,6 @@ def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     ----------
     curves : BoundCurves
         Of :func:`milpscore_study.bound_curves`.
-    figure : Figure, optional
-        Default: a new one.
-
-    Returns
-    -------
-    Figure
     """
     return _over_time(curves, figure, {"objective": "-", "bound": "--"}, "objective")
 
@@ -426,12 +403,6 @@ def gap_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     ----------
     curves : BoundCurves
         Of :func:`milpscore_study.bound_curves`.
-    figure : Figure, optional
-        Default: a new one.
-
-    Returns
-    -------
-    Figure
     """
     from matplotlib.ticker import PercentFormatter
 
@@ -452,10 +423,6 @@ def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figur
         Of :func:`milpscore_study.performance_profile`; one without any proof is left out.
     curves : BoundCurves
         Of :meth:`milpscore_study.Race.curves`.
-
-    Returns
-    -------
-    Figure
     """
     import matplotlib.pyplot as plt
 
@@ -463,8 +430,8 @@ def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figur
     if not shown:
         return bound_curves(curves)
     sets = curves.curves["set"].nunique()
-    above, below = 3.4, _SIZE[1] * -(-sets // _across(sets)) + 0.6
-    figure = plt.figure(figsize=(max(_SIZE[0] * _across(sets), 6.2 * shown), above + below))
+    above, below = 3.4, 3.0 * -(-sets // _across(sets)) + 0.6
+    figure = plt.figure(figsize=(max(4.2 * _across(sets), 6.2 * shown), above + below))
     parts: Any = figure.subfigures(2, 1, height_ratios=[above, below])
     profiles_figure(profiles, parts[0])
     bound_curves(curves, parts[1])
@@ -473,7 +440,7 @@ def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figur
 
 def _across(count: int) -> int:
     """So many of these panels stand side by side."""
-    return 2 if count == 4 else min(_ACROSS, count)
+    return 2 if count == 4 else min(3, count)
 
 
 def _panels(
@@ -498,7 +465,7 @@ def _over_time(
     """Columns of the curves in their styles, a panel a set: medians, and bands over all seeds."""
     sets = list(curves.curves["set"].unique())
     formulations = list(curves.curves["formulation"].unique())
-    figure, panels = _panels(figure, len(sets), _SIZE, 0.6)
+    figure, panels = _panels(figure, len(sets), (4.2, 3.0), 0.6)
     seen = curves.curves[np.isfinite(curves.curves["objective_low"])]["seconds"]
     first = min(float(seen.min()), curves.horizon / 10) if len(seen) else curves.horizon / 10
     for ax, data in zip(panels, sets, strict=True):

@@ -28,14 +28,6 @@ _TITLES = {
     "objective": "Objective",
     "gap": "Relative duality gap",
 }
-_SPAN = 0.1
-_GRID = 161
-_LEVELS = 6
-_PLACES = 2001
-_STYLES = ("-", "--", "-.", (0, (1, 1)))
-_PATH_STYLES = ("-", "--", ":")
-_MOST_LEVELS = 24
-_LABEL_HEIGHT = 0.045
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -59,12 +51,6 @@ def level_sets(
         credibility penalty of the same features.
     limit : float
         Both coefficients run over [-limit, limit].
-    figure : Figure, optional
-        An empty one; by default a new one.
-
-    Returns
-    -------
-    Figure
 
     Raises
     ------
@@ -88,7 +74,7 @@ def level_sets(
             "EYE, w1 known": EYE(1.0, expert=known),
             "naive, w1 known, beta 0.5": NaiveCredibility(1.0, expert=known, beta=0.5),
         }
-    x = np.linspace(-limit, limit, _GRID)
+    x = np.linspace(-limit, limit, 161)
     pairs = np.stack(np.meshgrid(x, x), axis=-1)
     if figure is None:
         figure = plt.figure(figsize=(3.6 * len(penalties), 3.9))
@@ -98,7 +84,7 @@ def level_sets(
         edge = float(penalty.value(np.array([0.0, limit])))
         edge = min(edge, float(penalty.value(np.array([limit, 0.0]))))
         unit = float(penalty.value(np.array([1.0, 0.0])))
-        levels = edge * np.linspace(0.0, 1.0, _LEVELS + 2)[1:]
+        levels = edge * np.linspace(0.0, 1.0, 8)[1:]
         panel.contour(x, x, values, levels=levels, colors=PALETTE[0], linewidths=0.9)
         if 0 < unit < values.max():
             panel.contour(x, x, values, levels=[unit], colors=PALETTE[1], linewidths=2.2)
@@ -154,14 +140,15 @@ def prox_curves(
                 "its level_sets"
             )
     ax = axes(ax)
-    x = np.linspace(-limit, limit, _PLACES)
+    x = np.linspace(-limit, limit, 2001)
     for level in range(-int(limit), int(limit) + 1):
         ax.axhline(level, color="0.92", linewidth=0.7, zorder=0)
     ax.plot(x, x, color="0.6", linewidth=0.9, linestyle=":", label="no penalty")
     for k, (label, penalty) in enumerate(penalties.items()):
         ax.plot(
             x, penalty.prox(x, step), label=label,
-            color=PALETTE[k % len(PALETTE)], linestyle=_STYLES[k % len(_STYLES)], linewidth=1.8,
+            color=PALETTE[k % len(PALETTE)], linewidth=1.8,
+            linestyle=("-", "--", "-.", (0, (1, 1)))[k % 4],
         )  # fmt: skip
     ax.set_aspect("equal")
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
@@ -223,7 +210,7 @@ def regularisation_path(
         ax.plot(path.lams, w[:, j], color="0.75", linewidth=0.8, zorder=1)
     style = {}
     for rank, j in enumerate(leading.tolist()):
-        line = _PATH_STYLES[(rank // len(PALETTE)) % len(_PATH_STYLES)]
+        line = ("-", "--", ":")[(rank // len(PALETTE)) % 3]
         style[j] = PALETTE[rank % len(PALETTE)]
         ax.plot(path.lams, w[:, j], color=style[j], linestyle=line, linewidth=1.6, label=labels[j])
     ax.axhline(0, color="0.3", linewidth=0.8, zorder=0)
@@ -243,7 +230,7 @@ def regularisation_path(
 def _draw_levels(ax: Axes, w: FloatArray, unit: float) -> None:
     """The grid's levels as ticks and lines, where they can be told apart."""
     low, high = np.floor(w.min() / unit), np.ceil(w.max() / unit)
-    if high - low > _MOST_LEVELS:
+    if high - low > 24:
         return
     shown = ax.get_ylim()
     levels = np.arange(low, high + 1) * unit
@@ -263,7 +250,7 @@ def _label_ends(
 
     low, high = ax.get_ylim()
     order = sorted(leading, key=lambda j: ends[j])
-    least = (high - low) * _LABEL_HEIGHT
+    least = (high - low) * 0.045
     texts = [wrapped(labels[j], 28) for j in order]
     tall = least * np.array([1 + text.count("\n") for text in texts])
     # as near the ends as names of these heights can stand: least squares over ascending places
@@ -292,12 +279,6 @@ def facets_heat_maps(
     measures : sequence of str, optional
         Columns of its table; by default the cross-validated accuracy (the training loss where the
         grid was made without ``cv``), the integrity and the number of terms.
-    figure : Figure, optional
-        An empty one; by default a new one.
-
-    Returns
-    -------
-    Figure
 
     Raises
     ------
@@ -365,5 +346,5 @@ def _range(measure: str, values: Any) -> tuple[float | None, float | None]:
     if values.min() == values.max():
         return float(values.min()) - 0.5, float(values.max()) + 0.5
     if measure.startswith("cv_"):
-        return max(float(values.min()), float(values.max()) - _SPAN), float(values.max())
+        return max(float(values.min()), float(values.max()) - 0.1), float(values.max())
     return None, None

@@ -49,8 +49,10 @@ def _style() -> Any:
     return rc_params_from_file(file, use_default_template=False)
 
 
-_AX = "\nax : Axes, optional\n    Default: the current one."
-_RETURNS = "\n\nReturns\n-------\nAxes"
+_GIVEN = {
+    "Axes": ("ax", "\nax : Axes, optional\n    Default: the current one."),
+    "Figure": ("figure", "\nfigure : Figure, optional\n    An empty one; by default a new one."),
+}
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
@@ -63,9 +65,12 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
         with rc_context(_style()):
             return draw(*given, **named)
 
-    if draw.__doc__ and draw.__annotations__["return"] == "Axes":
+    kind = draw.__annotations__["return"]
+    if draw.__doc__ and kind in _GIVEN:
         own, *rest = re.split(r"(?=\n\nRaises\n)", cleandoc(draw.__doc__), maxsplit=1)
-        drawn.__doc__ = "".join([own, _AX * ("\nax : " not in own), _RETURNS, *rest])
+        name, said = _GIVEN[kind]
+        said *= name in draw.__annotations__ and f"\n{name} : " not in own
+        drawn.__doc__ = "".join([own, said, f"\n\nReturns\n-------\n{kind}", *rest])
     return drawn
 
 

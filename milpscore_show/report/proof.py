@@ -18,9 +18,6 @@ from milpscore_show.report.subject import Subject
 
 Standing = Literal["optimal", "gap", "feasible", "none", "other data", "contradicted"]
 
-_AGREE = 1e-9
-"""Relative tolerance between recorded and recomputed figures."""
-
 
 @dataclass(frozen=True)
 class Proof:
@@ -109,7 +106,7 @@ def _contradiction(subject: Subject, verification: Verification | None) -> str:
         *_recomputed(subject, loss, penalty),
         ("objective", objective, loss + penalty),
     ):
-        if not abs(said - true) <= _AGREE * max(1.0, abs(true)):
+        if not abs(said - true) <= 1e-9 * max(1.0, abs(true)):
             return f"the {name} it records is {said:.9g}, on these data it is {true:.9g}"
     bound = finite(record.get("bound"))
     if bound is not None and bound > objective + CLAIM_TOLERANCE * max(1.0, abs(objective)):

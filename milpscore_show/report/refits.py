@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import OptionError, is_whole
+from milpscore.data.checking import as_frame
+from milpscore.data.cut_points import Cutting
 from milpscore.metrics import SelectionStability, selection_stability
 from milpscore.pools.redraws import CardsAgain, redrawn, resampled
 from milpscore.scorecard import Scorecard
@@ -33,6 +36,7 @@ class Refits:
     answers: float  # mean share of the rows that get the card's answer; NaN of a chosen decision
     moved: float  # mean distance of a row's risk from the card's; NaN without risks
     stability: SelectionStability  # of the features
+    anew: bool  # whether each sample was cut anew
 
     @property
     def interrupted(self) -> bool:
@@ -61,8 +65,9 @@ def refits_of(
     """Make the card again on samples of its rows, by fast mode where its program is exact."""
     program, card = subject.program, subject.card
     assert program is not None  # see `why_not`
+    cutting = cutting_of(subject)
     drawn = redrawn(
-        _Work(CardsAgain.of(program, random_state), _Measure(subject)), bootstraps,
+        _Work(CardsAgain.of(program, random_state), _Measure(subject), cutting), bootstraps,
         random_state=random_state, progress=progress,
     )  # fmt: skip
     kept = drawn.made
@@ -85,7 +90,38 @@ def refits_of(
             [[name in each.features for name in features] for each in kept] if made else [[]],
             candidates=len(card.features),
         ),
+        anew=cutting is not None,
     )
+
+
+def cutting_of(subject: Subject) -> Cutting | None:
+    """How the table was cut, if that is known; None of wishes that speak of single columns."""
+    frame, design, program = _features(subject), subject.design, subject.program
+    kinds = Counter(column.kind for column in design.columns)
+    whole = frame is not None and design.counts is None and len(frame) == len(design.y)
+    if not whole or program is None or not kinds["step"] + kinds["interval"]:
+        return None
+    given = (value for name, value in program.arguments.items() if name != "constraints")
+    if program.statement.constraints or not all(
+        value is None or isinstance(value, str | float | int | tuple) for value in given
+    ):
+        return None
+    ends = Counter(c.feature for c in design.columns if c.kind in ("step", "interval"))
+    encoding: Any = "onehot" if kinds["interval"] else "cumulative"
+    weight, most = None if design.equal_rows else design.weight, max(ends.values())
+    for bins in ("auto", most + (not kinds["interval"])):
+        cutting = Cutting(n_bins=bins, encoding=encoding)
+        columns = cutting.learned(as_frame(frame), weight, design.y).columns
+        if {column.name for column in columns} == set(design.names):
+            return cutting
+    return None
+
+
+def _features(subject: Subject) -> pd.DataFrame | None:
+    """The card's features in the table as it was given."""
+    if subject.raw is None:
+        return None
+    return subject.raw[[c for c in subject.raw if str(c).strip() in subject.card.features]]
 
 
 class _Kept(NamedTuple):
@@ -106,12 +142,14 @@ class _Measure:
         self.weight = design.weight / design.weight.sum()
         self.answer = card.rule.positive(subject.totals)
         self.risk = None if card.risk is None else card.risks(subject.totals)
+        self.frame = _features(subject)
 
     def of(self, sample: Design, card: Scorecard) -> _Kept:
         """A card on its sample and on the rows themselves."""
         found = []
         for design in (sample, self.subject.design):
-            totals = card.score_design(design.X)
+            alike = design.names == sample.names
+            totals = card.score_design(design.X) if alike else card.score(self.frame, unseen="zero")
             given = Gathered.of(card, totals, design.y > 0, design.weight, design.rows)
             found.append(measured(given, given.mass[None]))
         seen, true = found
@@ -132,10 +170,23 @@ class _Work:
 
     again: CardsAgain
     measure: _Measure
+    cutting: Cutting | None = None
 
     def __call__(self, random: np.random.Generator) -> _Kept:
-        sample = resampled(self.again.design, random)
+        sample = resampled(self.again.design, random) if self.cutting is None else self.cut(random)
         return self.measure.of(sample, self.again.card(sample))
+
+    def cut(self, random: np.random.Generator) -> Design:
+        """A sample of the table, cut anew."""
+        assert self.cutting is not None
+        assert self.measure.frame is not None
+        design = self.again.design
+        drawn = random.multinomial(int(np.sum(there := design.weight > 0)), there / there.sum())
+        rows = np.flatnonzero(drawn)
+        return self.cutting.design(
+            self.measure.frame.iloc[rows], design.y[rows],
+            sample_weight=design.weight[rows] * drawn[rows],
+        )  # fmt: skip
 
 
 def _finite_differences(kept: Sequence[Any], chosen: bool) -> dict[str, FloatArray]:

@@ -30,8 +30,6 @@ from milpscore.scorecard.claims import known_limits
 from milpscore.scorecard.rendering import class_names, finite
 from milpscore.solvers.options import Options
 
-_CHANGED = "the certificate's file was changed after it was written: its digest differs"
-
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -153,7 +151,9 @@ def subject_of(
         totals=totals,
         absent=tuple(dict.fromkeys(c.feature for j, c in enumerate(card.columns) if j not in kept)),
         program=program,
-        broken="" if intact else _CHANGED,
+        broken=""
+        if intact
+        else "the certificate's file was changed after it was written: its digest differs",
         raw=X if isinstance(X, pd.DataFrame) else None,
     )
 

@@ -310,16 +310,16 @@ class Desk:
 
     def undo(self) -> None:
         """Take the last edit back."""
-        if self._past:
-            self._future.append(self.sheet)
-            self.sheet = self._past.pop()
-            self.revision += 1
+        self._step(self._past, self._future)
 
     def redo(self) -> None:
         """Do again what was taken back."""
-        if self._future:
-            self._past.append(self.sheet)
-            self.sheet = self._future.pop()
+        self._step(self._future, self._past)
+
+    def _step(self, taken: list[Sheet], left: list[Sheet]) -> None:
+        if taken:
+            left.append(self.sheet)
+            self.sheet = taken.pop()
             self.revision += 1
 
     @property

@@ -19,11 +19,6 @@ from milpscore_show.studio.session import open_session, session_text
 from milpscore_show.studio.showing import Export, act, file_name, view
 from milpscore_show.studio.worker import Worker
 
-_FILES = 4
-"""Exports that are kept for who asked for them."""
-
-_MOST_WAITING = 200
-
 Tell = Callable[[dict[str, Any]], None]
 
 
@@ -121,7 +116,7 @@ class Hub:
                 jobs = [self._pricing(what.removeprefix("price "))]
             else:
                 raise OptionError(f"there is no search {what[:40]!r}")
-            if len(self._jobs) + len(jobs) > _MOST_WAITING:
+            if len(self._jobs) + len(jobs) > 200:
                 raise OptionError("too many searches are waiting: stop them, or let them end")
             known = {*self._jobs, self._running}
             self._jobs.extend(job for job in jobs if job not in known)
@@ -203,7 +198,7 @@ class Hub:
                 return f"{len(answer.cards)} nearly best cards are known."
             name = f"{file_name(desk.title)}-{next(self._exports)}.zip"
             self.files[name] = answer
-            for old in list(self.files)[:-_FILES]:
+            for old in list(self.files)[:-4]:
                 del self.files[old]
         self._tell({"kind": "file", "name": name})
         return f"{name} is ready."

@@ -16,6 +16,7 @@ from milpscore.core.errors import DataError
 from milpscore.core.reading import parsed
 from milpscore.core.result import Result, Termination, claim_of
 from milpscore.formulations.restating import plain_statement
+from milpscore.scorecard.rendering import finite
 from milpscore.verify import evaluate
 from milpscore_show.studio._desk import Desk, Sheet
 from milpscore_show.studio.questions import Question, Shelf, bound_of
@@ -78,10 +79,6 @@ def _plain(rules: tuple[Constraint, ...], max_terms: int | None) -> dict[str, An
     return {"rules": [rule.as_mapping() for rule in rules], "max_terms": max_terms}
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def session_text(desk: Desk) -> str:
     """The desk's state, what is known of all cards included, as JSON; undo is left out."""
     sheet, ledger = desk.sheet, desk.ledger
@@ -89,14 +86,14 @@ def session_text(desk: Desk) -> str:
     proved = [
         {**_plain(question.rules, question.max_terms), "termination": result.termination,
          "card": None if result.card is None else place[result.card],
-         "bound": _finite(bound_of(result)),
+         "bound": finite(bound_of(result)),
          "solver": result.solver, "solver_version": result.solver_version,
          "random_state": result.random_state}
         for question, result in ledger.results.values()
     ]  # fmt: skip
     pools = [
         {**_plain(shelf.question.rules, shelf.question.max_terms),
-         "complete_up_to": _finite(shelf.complete_up_to),
+         "complete_up_to": finite(shelf.complete_up_to),
          "cards": [place[card] for card in shelf.cards]}
         for shelf in ledger.shelves
     ]  # fmt: skip

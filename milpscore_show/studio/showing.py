@@ -20,7 +20,7 @@ from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.reading import parsed
 from milpscore.core.result import Result
 from milpscore.scorecard import Scorecard, certified_card
-from milpscore.scorecard.rendering import least_positive
+from milpscore.scorecard.rendering import finite, least_positive
 from milpscore.verify import evaluate
 from milpscore_show.studio._desk import Desk, Figures
 from milpscore_show.studio.questions import Bench, Listen, Question
@@ -160,7 +160,7 @@ def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:
     if caveat := desk.bench.statement(question).caveat:
         says += f" Bounds speak {caveat}."
     points = None if card is None else card.coefficients.tolist()
-    return {"best": _plain(best), "bound": _plain(bound), "proved": proved, "says": says,
+    return {"best": finite(best), "bound": finite(bound), "proved": proved, "says": says,
             "own": points == list(desk.sheet.points)}  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def _priced(desk: Desk, key: str | None = None) -> dict[str, Any]:
     """What a wish costs, or all of them together: in loss, and in what people count."""
     price, before = desk.price(key), desk.measured(desk.free)
     after = desk.measured(desk.question if key is None else desk.wish(key))
-    return {"least": _plain(price.least), "most": _plain(price.most), "price": str(price),
+    return {"least": finite(price.least), "most": finite(price.most), "price": str(price),
             "proved": price.proved, "counted": in_counts(before, after)}  # fmt: skip
 
 
@@ -202,11 +202,6 @@ def _down(value: float) -> str:
 
 def _up(value: float) -> str:
     return f"{math.ceil(1e5 * value) / 1e5:.5f}"
-
-
-def _plain(value: float) -> float | None:
-    """A number as JSON holds it."""
-    return value if math.isfinite(value) else None
 
 
 def _thinned(values: Any) -> list[float]:

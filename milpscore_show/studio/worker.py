@@ -17,9 +17,6 @@ from milpscore.core.jit import heeding_interrupts
 from milpscore.core.result import TracePoint
 from milpscore_show.studio.questions import Bench, Listen
 
-_PATIENCE = 10.0
-"""Seconds in which a search that is stopped may still tell its bound, before it is killed."""
-
 
 class Task(Protocol):
     """What a worker does: a search, or an export."""
@@ -86,7 +83,7 @@ class Worker:
             return
         child.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
         run = self._runs
-        late = threading.Timer(_PATIENCE, lambda: child.kill() if self._runs == run else None)
+        late = threading.Timer(10.0, lambda: child.kill() if self._runs == run else None)
         late.daemon = True
         late.start()
 

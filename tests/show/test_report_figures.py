@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -24,8 +25,10 @@ from sklearn.metrics import (
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
+from milpscore.constraints import Exclude
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_design
+from milpscore.data.cut_points import Cutting
 from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score
 from milpscore.pools import redraws, stability
@@ -497,6 +500,38 @@ class TestWholePage:
         for text, answered in ((bare, 10), (told, 16), (apart, 12)):
             assert text.count("\u2013 answered:") == answered
             assert text.count("\u2013 not on this page") == 44 - answered
+
+    def test_each_sample_is_cut_anew_where_the_rule_is_known(self, table: pd.DataFrame) -> None:
+        frame = table[["age", "sex"]].assign(bmi=np.random.default_rng(1).normal(25, 4, ROWS))
+        weight = table["weight"]
+
+        def subject(cutting: Cutting, **more: Any) -> Any:
+            design = cutting.design(frame, table["ill"], sample_weight=weight, positive="ill")
+            program, result = fit_card(
+                design, max_terms=3, heuristic=True, progress=False, time_limit=math.inf, **more
+            )
+            card = certified_card(design, result, statement=program.statement)
+            return subject_of(card, frame, table["ill"], sample_weight=weight, program=program)
+
+        for encoding in ("onehot", "cumulative"):
+            own = subject(Cutting(encoding=encoding))
+            again = refits_module.cutting_of(own)
+            assert again == Cutting(encoding=encoding)
+            found = refits_of(own, 3, 0, progress=False)
+            assert (found.made, found.anew) == (3, True)
+            work = refits_module._Work(redraws.CardsAgain.of(own.program, 0),
+                                       refits_module._Measure(own), again)  # fmt: skip
+            sample = work.cut(np.random.default_rng(3))
+            assert sample.names != own.design.names
+            drawn = np.random.default_rng(3).multinomial(ROWS, np.full(ROWS, 1 / ROWS))
+            assert sample.weight.sum() == pytest.approx((drawn * weight).sum())
+        fixed = Cutting(thresholds={"age": [41.5], "bmi": [20.25]})
+        assert refits_module.cutting_of(subject(fixed)) is None
+        rule = {"constraints": [Exclude("bmi")]}
+        assert refits_module.cutting_of(subject(Cutting(), **rule)) is None
+        assert not refits_of(subject(fixed), 1, 0, progress=False).anew
+        bare = subject(Cutting())
+        assert refits_module.cutting_of(replace(bare, raw=None)) is None
 
     def test_levels_stand_in_their_order(self) -> None:
         for levels in (
