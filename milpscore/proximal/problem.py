@@ -178,6 +178,7 @@ def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArr
     reach, bend, before = 1.0, np.nan, 0.0
     u = np.empty_like(eta)
     for _ in range(POLICY.intercept_steps):
+        # 1) Narrow the bracket by the sign of the slope; end if it is rounding.
         slope, size = smooth.slope(eta, b, out=u)
         if not abs(slope) > POLICY.intercept_tolerance * size:
             return np.asarray(b), u
@@ -185,6 +186,7 @@ def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArr
             upper = b
         else:
             lower = b
+        # 2) Take Newton's step if it stays inside, else go outwards, or halve the bracket.
         if not abs(slope) <= POLICY.kept_bend * before:
             bend = smooth.curvature(eta, b)
         before = abs(slope)
@@ -215,6 +217,7 @@ def _best_intercepts(
     """Return the K best intercepts of the multinomial loss, of mean 0, by damped Newton steps."""
     value, least = smooth.value(eta + b), np.inf
     for _ in range(POLICY.intercept_steps):
+        # 1) Find Newton's step; end if the slopes are rounding.
         rows = smooth.row_gradient(z := eta + b)
         slope = rows.sum(axis=0)
         if (size := float(np.abs(slope).max())) <= POLICY.intercept_tolerance * np.abs(rows).sum():
@@ -224,6 +227,7 @@ def _best_intercepts(
         move = -np.linalg.lstsq(bend + 1.0 / len(b), slope)[0]
         if size > 0.5 * least and -slope @ move <= POLICY.intercept_fall * abs(value):
             break  # less than the loss is rounded by
+        # 2) Halve it until the loss falls.
         least, length = min(size, least), 1.0
         while length > 1e-10:
             following = b + length * (move - move.mean())

@@ -115,11 +115,9 @@ def certified_card(
 
 
 def with_least_zero(card: Scorecard, statement: Statement) -> Scorecard:
-    """The same answers with 0 as the least points of every feature, where the statement allows it.
-
-    The threshold moves along. A feature stays as it is where it would be printed with more points
-    than its columns may have, and every feature where rules or sets speak of points.
-    """
+    """Shift points and threshold until every feature's least points are 0, if that is allowed."""
+    # a feature stays as it is if it would be printed with more points than its columns may have,
+    # and every feature if rules or sets speak of points
     if statement.coef_sets or not all(map(_ignores_points, statement.constraints)):
         return card
     most, base = statement.ranges[1], {}
@@ -135,10 +133,7 @@ def with_least_zero(card: Scorecard, statement: Statement) -> Scorecard:
 
 
 def printed_divisor(statement: Statement, points: IntArray) -> int:
-    """What points (p,) of a free scale have in common, where the statement allows them without it.
-
-    A card that is fitted keeps its divisor where the range of scales has no room for half of it.
-    """
+    """Return what points (p,) of a free scale can be divided by within the statement, else 1."""
     divisor = int(np.gcd.reduce(points, initial=0))
     if statement.scales is None or divisor <= 1:
         return 1
@@ -172,10 +167,7 @@ def _ignores_points(constraint: Any) -> bool:
 def allowed_cards(
     statement: Statement, found: float | Fraction | None = None, bound: float = 0.0
 ) -> dict[str, Any]:
-    """Return the cards a bound speaks of, for a sentence about it.
-
-    ``found`` is the scale of the best card, where it has one of its own.
-    """
+    """Return the cards a bound speaks of, ``found`` being the best card's own scale, if any."""
     lower, upper = statement.ranges
     scale: Any = getattr(statement.loss, "scale", None)
     if isinstance(scale, ScaleRange):

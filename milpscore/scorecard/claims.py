@@ -204,12 +204,9 @@ def errors_proved(
     weight: FloatArray,
     count: IntArray,
 ) -> list[str]:
-    """How many errors no card goes below; empty where the bound leaves none at all.
-
-    A card's loss is its objective without its penalty, so a bound on objectives leaves every card
-    at least the bound minus the most penalty any card may have; and every card that pays no more
-    penalty than this one at least the bound minus this one's.
-    """
+    """Say how many errors no card goes below; nothing if the bound leaves none at all."""
+    # A card's loss is its objective without its penalty: every card's is at least the bound minus
+    # the most penalty any card may have, and minus this card's if it pays no more than this one.
     most = None if allowed is None else allowed.get("most_penalty")
     like = least_errors(bound - penalty, weight, count)
     every = None if most is None else least_errors(bound - float(most), weight, count)

@@ -220,10 +220,7 @@ class VotingGame:
         return " or ".join(f"({' and '.join(self._least(way))})" for way in minimal)
 
     def _simple(self, left: list[int], quota: int) -> str:
-        """The condition on voters of two levels: those that suffice or are needed, then the rest.
-
-        None of them is moot; ``quota`` is what is still needed.
-        """
+        """Return the condition on voters of two levels, none moot: those that decide, the rest."""
         levels = self.whole[0]
         weight = {i: levels[i][-1] for i in left}
         names = {i: self._said(i, 1) for i in left}
@@ -255,10 +252,8 @@ class VotingGame:
         return [self._said(i, place) for i, place in enumerate(way) if place]
 
     def _minimal_ways(self) -> Iterator[Profile]:
-        """The smallest ways to a positive answer: no voter can do with a lower level.
-
-        Of voters with two levels these are the minimal winning coalitions. There can be very many.
-        """
+        """Yield the smallest ways to a positive answer: no voter can do with a lower level."""
+        # of voters with two levels these are the minimal winning coalitions; they can be very many
         levels, quota = self.whole
         order = sorted(range(len(levels)), key=lambda i: (-levels[i][-1], i))
         rest = [*itertools.accumulate((levels[i][-1] for i in reversed(order)), initial=0)][::-1]
@@ -386,11 +381,9 @@ def _voter(lines: FeatureLines) -> Voter:
 
 
 def _of_others(levels: Sequence[Sequence[int]]) -> Iterator[tuple[int, _Counts]]:
-    """Return per voter the combinations of all others: {total: number by how many have spoken}.
-
-    One who has not spoken stands at 0 and counts as often as it has levels, so that all divide by
-    the same product.
-    """
+    """Yield per voter the combinations of all others: {total: number by how many have spoken}."""
+    # one who has not spoken stands at 0 and counts as often as it has levels, so that all divide by
+    # the same product
     n = len(levels)
     none = np.zeros(n, dtype=object)
     none[0] = 1
