@@ -163,7 +163,9 @@ def fit_sample(
     from milpscore.data import read_patterns, sample_patterns
 
     if not 0 < confidence < 1:
-        raise OptionError(f"confidence={confidence!r}; use a number between 0 and 1, say 0.95")
+        raise OptionError(
+            "{confidence}; use a number between 0 and 1, say 0.95", confidence=confidence
+        )
     name = FORMULATIONS.name_of(formulation)
     common = {"random_state": random_state, **with_few_terms(name, fitting)}
     _check_sampled(name, common)
@@ -233,14 +235,15 @@ def _check_sampled(name: str, fitting: Mapping[str, Any]) -> None:
         )
     if fitting.get("penalty") == "binarsity":
         raise FormulationError(
-            "penalty='binarsity' weighs cuts by the rows above them, which a sample's are not: take"
-            " penalty='tv'"
+            "{penalty} weighs cuts by the rows above them, which a sample's are not: take 'tv'",
+            penalty="binarsity",
         )
     for argument in ("class_weight", "sample_weight"):
         if fitting.get(argument) is not None:
             raise FormulationError(
-                f"{argument} makes rows weigh differently, and a sample's bound is of equal ones:"
-                " leave it out"
+                "{argument} makes rows weigh differently, and a sample's bound is of equal ones:"
+                " leave it out",
+                argument=argument,
             )
 
 

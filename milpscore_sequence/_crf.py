@@ -316,11 +316,16 @@ def _check_parameters(model: SparseCRF) -> None:
 
     for name in _NUMBERS:
         if not fits(name, numbers.Real, 0):
-            raise OptionError(f"{name} must be a finite number >= 0, got {getattr(model, name)!r}")
+            raise OptionError(
+                f"{{argument}} must be a finite number >= 0, got {getattr(model, name)!r}",
+                argument=name,
+            )
     for name, least in _WHOLE.items():
         if not fits(name, numbers.Integral, least):
             got = getattr(model, name)
-            raise OptionError(f"{name} must be a whole number >= {least}, got {got!r}")
+            raise OptionError(
+                f"{{argument}} must be a whole number >= {least}, got {got!r}", argument=name
+            )
     TRAINERS.name_of(model.solver)
     if model.penalty is not None:
         check_penalty(model.penalty)

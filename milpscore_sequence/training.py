@@ -117,9 +117,13 @@ class TrainOptions:
         for name in ("rho1", "rho2", "tol", "max_iterations", "delta", "errors_every"):
             value = getattr(self, name)
             if not (value >= 0 and math.isfinite(value)):
-                raise OptionError(f"{name} must be finite and not negative, got {value}")
+                raise OptionError(
+                    f"{{argument}} must be finite and not negative, got {value}", argument=name
+                )
         if self.time_limit is not None and not self.time_limit >= 0:
-            raise OptionError(f"time_limit must not be negative, got {self.time_limit}")
+            raise OptionError(
+                f"{{time_limit}} must not be negative, got {self.time_limit}", time_limit=...
+            )
         if self.keep_by_dev and (self.dev is None or not self.errors_every):
             raise OptionError("keep_by_dev needs dev, and errors_every of 1 or more")
 

@@ -14,12 +14,12 @@ import typer
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
-    in_options,
     noting_interrupts,
     print_json,
     print_text,
     require_folder,
     say,
+    speller,
     spelt,
     tell_warnings,
 )
@@ -196,7 +196,7 @@ def _note_one_answer(card: Any, design: Design) -> None:
     from milpscore.scorecard.decisions import one_answer
 
     if isinstance(card, Scorecard) and (odd := one_answer(card.points, card.bare_rule, design)):
-        say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
+        say(f"Note: {odd.for_command(speller(('threshold_by', 'class_weight')))}.")
 
 
 def _exact(
@@ -310,7 +310,7 @@ def _shown(
             statement.design, result, title, statement=statement, threshold_by=threshold_by
         )
     if threshold_by is not None:
-        raise OptionError("the thresholds of ordered classes are fitted: leave out threshold_by")
+        raise OptionError("the thresholds of ordered classes are fitted: leave out --threshold-by")
     return ordinal_card(program, result, title)
 
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from milpscore._version import __version__
-from milpscore.cli.common import complain, in_options
+from milpscore.cli.common import complain, speller
 from milpscore.core.errors import MilpscoreError, Registry
 
 # Typer makes only this one of its usage errors public; the others share its base.
@@ -121,7 +121,7 @@ class Commands(TyperGroup):
             said = error.format_message().replace("Value error, ", "")
             code = complain(said + _where_to_look(error))
         except MilpscoreError as error:
-            code = complain(in_options(str(error), self.asked.params))
+            code = complain(error.for_command(speller(self.asked.params)))
         except OSError as error:
             if error.filename is None:
                 raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 import signal
 import sys
 import threading
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
-from milpscore.core.errors import DataError, near_matches, require_ending
+from milpscore.core.errors import DataError, Message, near_matches, require_ending
 from milpscore.core.writing import as_json, printable, replacing
 from milpscore.formulations import FORMULATIONS
 
@@ -54,64 +53,42 @@ def complain(message: str) -> int:
     return BAD_INPUT
 
 
-def typed(message: str) -> str:
-    """A message with the option alone where it names an argument and its option."""
-    return re.sub(r"\w+=([\"'])[^\"']+\1 \((--[^()]*)\)", r"\2", message)
+def speller(options: Iterable[Any]) -> Callable[[str, Any], str]:
+    """Return how messages of the library spell an argument in a command of these options."""
+    known = {getattr(option, "name", option) for option in options}
+    otherwise = {
+        "random_state": "seed",
+        "sample_weight": "weights_column",
+        "n_draws": "draws",
+        "rows": "sample",
+    }
+    words = {
+        "None": "null",
+        "True": "true",
+        "False": "false",
+        "X": "the table",
+        "y": "the target",
+        "Binner": "--bins N / --thresholds FILE",
+    }
 
+    def spell(name: str, value: Any) -> str:
+        from milpscore.cli.groups import settable
 
-_OTHERWISE = {"random_state": "seed", "sample_weight": "weights_column", "n_draws": "draws"}
-"""Arguments of Python whose option has another name."""
-
-_WORDS = {
-    "X": "the table", "y": "the target", "None": "null", "True": "true", "False": "false",
-    "n_samples": "rows",
-}  # fmt: skip
-"""What Python calls things that have no option."""
-
-_BEFORE = r"(?<![-\w.'\"\[])"
-_QUOTED = r"'[^']*'|\"[^\"]*\""
-_PARTS = re.compile(
-    rf"--set \S+|\[(?P<listed>(?:{_QUOTED})(?:, (?:{_QUOTED}))*)\]"
-    rf"|{_BEFORE}(?P<name>[a-z]\w*)=(?P<value>{_QUOTED}|\[[^\]]*\]|[-+\w.]*\w)|(?<!\w)(?:{_QUOTED})"
-    rf"|{_BEFORE}(?P<word>[A-Za-z]\w*)(?P<call>\((?:\.\.\.)?\))?(?![\w.=(])"
-)
-"""Lists of names; an argument with its value; any other word. Options and quoted text stay."""
-
-
-def in_options(message: str, options: Iterable[Any]) -> str:
-    """A message of the library in a command's words: its options in the place of arguments."""
-    from milpscore.cli.groups import settable
-
-    known = {getattr(each, "name", each) for each in options}
-
-    def called(name: str, value: str | None) -> str | None:
-        own = _OTHERWISE.get(name, name)
-        if name == "encoding" and value not in (None, "onehot", "cumulative"):
+        if name in words:
+            return words[name]
+        own = otherwise.get(name, name)
+        if name == "encoding" and value not in (..., "onehot", "cumulative"):
             own = "csv_encoding"
-        if own in known:
-            return f"--{spelt(own)}" + ("" if value is None else f" {value}")
-        if value is not None and any(name in settable(each) for each in FORMULATIONS):
-            return f"--set {name}={value}"
-        return None
+        if name == "n_samples":
+            return f"{value} rows"
+        text = "" if value is ... else words.get(str(value), str(value))
+        if own in known and value is not None:
+            return f"--{spelt(own)} {text}".rstrip()
+        if text and any(name in settable(formulation) for formulation in FORMULATIONS):
+            return f"--set {name}={text}"
+        return f"{name}={text}" if text else name
 
-    def said(part: re.Match[str]) -> str:
-        name, value, word = part["name"], (part["value"] or "").strip("'\""), part["word"]
-        found = None
-        if part["listed"] is not None:
-            found = part["listed"].replace("'", "")
-        elif name in _WORDS:
-            found = f"{value} {_WORDS[name]}"
-        elif name is not None and not part.string.startswith(":", part.end()):  # cost=10:1
-            found = called(name, _WORDS.get(value, value))
-        elif word in FORMULATIONS:
-            found = spelt(word)
-        elif word is not None:
-            found = _WORDS.get(word) or ("_" in word and called(word, None)) or None
-        return part[0] if found is None else found
-
-    # a message may give the way in Python and the one here
-    message = re.sub(r"milpscore(?:\.\w+)+, or ([^()]*) on the command line", r"\1", typed(message))
-    return _PARTS.sub(said, message)
+    return spell
 
 
 def print_json(content: Mapping[str, Any]) -> None:
@@ -126,7 +103,9 @@ def tell_warnings(design: Design, quiet: bool) -> None:
         if len(design.classes) == 2 and not hasattr(design, "levels"):
             say(scored_label(design))
         for warning in design.warnings:
-            say(f"Warning: {typed(warning)}")
+            spell = speller(("decimal", "features"))
+            text = warning.for_command(spell) if isinstance(warning, Message) else warning
+            say(f"Warning: {text}")
 
 
 def scored_label(design: Design) -> str:

@@ -548,7 +548,7 @@ class CardOptions:
         for key, value in settings_of(self.settings).items():
             require_known(key, known, f"{name} has no argument")
             if key in arguments:
-                raise OptionError(f"{key} is given twice: keep one of the two")
+                raise OptionError("{argument} is given twice: keep one of the two", argument=key)
             arguments[key] = value
         return with_few_terms(self.name, arguments) | constraints_of(self.constraints)
 

@@ -43,7 +43,10 @@ class Clock(float):
         if isinstance(time_limit, Clock):
             return time_limit
         if not is_number(time_limit) or time_limit < 0:
-            raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
+            raise OptionError(
+                f"{{time_limit}} must be a number of seconds >= 0, got {time_limit!r}",
+                time_limit=...,
+            )
         return cls(time_limit)
 
     @classmethod

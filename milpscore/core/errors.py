@@ -4,14 +4,70 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
 
+class Message(str):
+    """A text in the words of Python, which a command can say in those of its options.
+
+    In the template, ``{max_terms}`` stands for an argument passed by keyword: ``max_terms=5`` with
+    its value, ``max_terms`` alone if the value is an ellipsis. ``{argument}`` stands for the one
+    whose name is passed as ``argument``, its value as ``value``. ``{None}``, ``{True}``,
+    ``{False}``, ``{X}``, ``{y}`` and ``{Binner}`` are words that commands call otherwise. Other
+    braces stay as they are.
+    """
+
+    template: str
+    arguments: dict[str, Any]
+
+    def __new__(
+        cls, template: str, argument: str | None = None, value: Any = ..., **arguments: Any
+    ) -> Message:
+        """Make the text for Python."""
+        if argument is not None:
+            template = template.replace("{argument}", f"{{{argument}}}")
+            arguments[argument] = value
+        arguments = dict.fromkeys(("None", "True", "False", "X", "y", "Binner"), ...) | arguments
+        message = super().__new__(cls, _filled(template, arguments, _in_python))
+        message.template, message.arguments = template, arguments
+        return message
+
+    def for_command(self, spell: Callable[[str, Any], str]) -> str:
+        """Return the text with every argument as ``spell(name, value)`` writes it."""
+        return _filled(self.template, self.arguments, spell)
+
+
+def _filled(template: str, arguments: Mapping[str, Any], spell: Callable[[str, Any], str]) -> str:
+    """Return the template with its arguments spelt."""
+    for name, value in arguments.items():
+        if (field := f"{{{name}}}") in template:
+            template = template.replace(field, spell(name, value))
+    return template
+
+
+def _in_python(name: str, value: Any) -> str:
+    """Return an argument as Python writes it."""
+    return name if value is ... else f"{name}={value!r}"
+
+
 class MilpscoreError(Exception):
-    """Base of every error raised on purpose by milpscore."""
+    """Base of every error raised on purpose by milpscore.
+
+    Its text is a `Message`: arguments are named by keyword, as in
+    ``OptionError("{argument} must be positive", argument="lam")``.
+    """
+
+    def __init__(self, message: str = "", **arguments: Any) -> None:
+        if not isinstance(message, Message):
+            message = Message(message, **arguments)
+        super().__init__(message)
+
+    def for_command(self, spell: Callable[[str, Any], str]) -> str:
+        """Return the text with every argument as ``spell(name, value)`` writes it."""
+        return cast(Message, self.args[0]).for_command(spell)
 
 
 class DataError(MilpscoreError, ValueError):

@@ -265,8 +265,9 @@ class Program:
         if self.takes_tangents and not len(self.model.cuts):
             raise FormulationError(
                 f"{path.name} would lack the loss: the model of {self.formulation} holds no "
-                f"tangent of it yet; solve it with solver='outer_approximation', which puts "
-                "them in, before you write it"
+                f"tangent of it yet; solve it with {{solver}}, which puts "
+                "them in, before you write it",
+                solver="outer_approximation",
             )
         write_model(self.model, self.statement.design.names, path)
         return path

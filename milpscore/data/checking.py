@@ -83,12 +83,12 @@ def as_frame(
         frame, names = frame.iloc[:, kept], [names[j] for j in kept]
     if only is None and frame.shape[1] == 0:
         raise DataError(
-            f"X has 0 feature(s) (shape=({len(frame)}, 0)) while a minimum of 1 is required."
+            f"{{X}} has 0 feature(s) (shape=({len(frame)}, 0)) while a minimum of 1 is required."
             " Keep at least one column beside the target."
         )
     if len(frame) < min_rows:
         raise DataError(
-            f"X has {len(frame)} row(s) while a minimum of {min_rows} is required."
+            f"{{X}} has {len(frame)} row(s) while a minimum of {min_rows} is required."
             " Check the filter or the file the table comes from."
         )
     fresh = frame is not X and only is None and list(frame.columns) == names
@@ -460,8 +460,9 @@ def refuse_missing(counts: dict[str, int]) -> None:
         more = f" and {len(counts) - 5} more" if len(counts) > 5 else ""
         raise DataError(
             f"missing values (NaN) in column(s) {shown}{more}. Fill or drop them, or bin the"
-            ' columns with missing="bin" (--missing bin), which gives missing values a bin of their'
-            " own."
+            " columns with {missing}, which gives missing values a bin of their"
+            " own.",
+            missing="bin",
         )
 
 
@@ -486,11 +487,15 @@ def row_weights(sample_weight: Any, rows: int) -> FloatArray:
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if bad.size:
         raise DataError(
-            f"sample_weight must be finite and non-negative; row(s) {listing(bad.tolist())} are"
-            f" not (first value: {weight[bad[0]]}). Drop these rows or set their weight to 0."
+            f"{{sample_weight}} must be finite and non-negative; row(s) {listing(bad.tolist())} are"
+            f" not (first value: {weight[bad[0]]}). Drop these rows or set their weight to 0.",
+            sample_weight=...,
         )
     if not weight.any():
-        raise DataError("every sample_weight is zero; give at least one row of each class weight.")
+        raise DataError(
+            "every {sample_weight} is zero; give at least one row of each class weight.",
+            sample_weight=...,
+        )
     return weight
 
 
@@ -550,7 +555,7 @@ def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, An
     missing = np.flatnonzero(codes < 0)
     if missing.size:
         raise DataError(
-            f"y has {missing.size} missing label(s) (NaN), first at row(s)"
+            f"{{y}} has {missing.size} missing label(s) (NaN), first at row(s)"
             f" {listing(missing.tolist())}. Drop these rows."
         )
     labels = [label.item() if isinstance(label, np.generic) else label for label in uniques]
@@ -606,8 +611,8 @@ def _check_two(labels: list[Any], column: pd.Series[Any]) -> None:
     if len(labels) < 2:
         found = listing(labels) if labels else "none"
         raise DataError(
-            f"y has {len(column)} row(s) and {len(labels)} class(es) ({found}); a score needs both"
-            " classes. Check the target column, or the filter the rows come from."
+            f"{{y}} has {len(column)} row(s) and {len(labels)} class(es) ({found}); a score needs"
+            " both classes. Check the target column, or the filter the rows come from."
         )
     if any(isinstance(label, float) and np.isinf(label) for label in labels):
         raise DataError("Input y contains infinity (inf). Use two finite labels.")
@@ -623,7 +628,9 @@ def positive_label(labels: list[Any], positive: Any, count: Callable[[], Sequenc
     if positive is not None:
         chosen = _find(positive, labels)
         if chosen is None:
-            raise DataError(f"positive={positive!r} is not a label; choose one of {labels}.")
+            raise DataError(
+                f"{{positive}} is not a label; choose one of {labels}.", positive=positive
+            )
         return chosen
     said = [text.strip().casefold() in _YES for text in texts]
     if said[0] != said[1]:
@@ -711,5 +718,7 @@ def _check_weighted(totals: FloatArray, classes: Sequence[Any]) -> None:
         if not total > 0:
             raise DataError(
                 f"class {label!r} has no row of positive weight; a score needs both classes."
-                " Change sample_weight or class_weight."
+                " Change {sample_weight} or {class_weight}.",
+                sample_weight=...,
+                class_weight=...,
             )

@@ -265,7 +265,7 @@ def expert_vector(expert: Expert, columns: Sequence[Column], features: Sequence[
     if expert is None:
         return np.zeros(len(columns))
     if isinstance(expert, str):
-        raise OptionError(f"expert={expert!r} is a single text; pass a list of names.")
+        raise OptionError("{expert} is a single text; pass a list of names.", expert=expert)
     if isinstance(expert, Mapping):
         return _by_name({str(name): float(known) for name, known in expert.items()}, columns)
     given = list(expert)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray, unmasked
-from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.core.errors import DataError, Message, OptionError, listing, near_matches
 from milpscore.data.cells import questioned, with_cells
 from milpscore.data.checking import (
     CODES,
@@ -63,12 +63,14 @@ _UNCOMMON = "text of many categories, none of them frequent"
 _QUESTIONS = ("identifier", "text of its own in most rows", _UNCOMMON, CODES)
 """Reasons to leave a feature out that its user may know better."""
 
-_ASK_BACK = 'Name it beside the others in features="..." (--features).'
+_ASK_BACK = "Name it beside the others in {features}."
 
 
 def questions(remarks: Sequence[str]) -> list[str]:
     """Return the remarks that ask whether a feature was rightly left out."""
-    return [remark for remark in remarks if remark.endswith(_ASK_BACK)]
+    return [
+        remark for remark in remarks if isinstance(remark, Message) and _ASK_BACK in remark.template
+    ]
 
 
 _AUTO = ("n_bins", "auto")
@@ -234,14 +236,16 @@ class Cutting:
         said += f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
         if not columns:
             raise DataError(
-                f"every feature has one value only (n_samples={count}) or is of no use to a"
+                f"every feature has one value only ({{n_samples}}) or is of no use to a"
                 f" card: {said}, so there is nothing to cut; use more rows, other features, or"
-                ' useless="keep" (--raw).'
+                ' useless="keep" (--raw).',
+                n_samples=count,
             )
         if left_out:
             asked = [name for name, why in left_out.items() if why in _QUESTIONS]
             back = f" Is {listing(asked)} a measurement? {_ASK_BACK}" if asked else ""
-            made.remarks.insert(0, f"left out, of no use to a card: {said}.{back}")
+            remark = f"left out, of no use to a card: {said}.{back}"
+            made.remarks.insert(0, Message(remark, features=..., decimal=","))
         every = values if complete else None
         return Learned(tuple(columns), tuple(blocks), tuple(made.remarks), unlike, every)
 
@@ -254,10 +258,12 @@ class Cutting:
         """Refuse parameters outside their ranges."""
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
-                raise OptionError(f"{name}={getattr(self, name)!r}; use one of {allowed}.")
+                raise OptionError(
+                    f"{{argument}}; use one of {allowed}.", argument=name, value=getattr(self, name)
+                )
         asked = self.features or ()
         if isinstance(asked, str) or not all(isinstance(name, str) for name in asked):
-            raise OptionError(f"features={asked!r}; use a list of names.")
+            raise OptionError("{features}; use a list of names.", features=asked)
         numbers = (
             ("n_bins", 2, 'of at least 2, "auto" or None'),
             ("max_distinct", 0, ">= 0"),
@@ -268,7 +274,9 @@ class Cutting:
             whole = isinstance(value, Integral) and not isinstance(value, bool)
             named = (value is None and name != "max_distinct") or (name, value) == _AUTO
             if not ((whole and value >= least) or named):
-                raise OptionError(f"{name}={value!r}; use a whole number {words}.")
+                raise OptionError(
+                    f"{{argument}}; use a whole number {words}.", argument=name, value=value
+                )
 
     def _checked_thresholds(self, table: Any) -> dict[str, list[float]]:
         cuts = check_thresholds(self.thresholds or {})

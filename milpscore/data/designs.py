@@ -114,7 +114,7 @@ def read_frame(
         The package that reads such a file is not installed.
     """
     if decimal not in {".", ","}:
-        raise OptionError(f"decimal={decimal!r} is unknown; use '.' or ','")
+        raise OptionError("{decimal} is unknown; use '.' or ','", decimal=decimal)
     _codec(encoding)
     remarks: list[str] = []
     if is_excel(source):
@@ -166,7 +166,8 @@ def _read_csv(
         raise DataError(
             f"{str(source)!r} is not in {encoding.upper()} (byte"
             f" {error.object[error.start]:#04x}). Save it as UTF-8, or say what it is in, often"
-            " encoding='cp1252' or encoding='latin-1'."
+            " {encoding} or 'latin-1'.",
+            encoding="cp1252",
         ) from error
     except (ValueError, pd.errors.ParserWarning) as error:  # parser errors are ValueErrors
         said = " ".join(str(error).split())
@@ -225,7 +226,8 @@ def _codec(encoding: str) -> str:
         name = codecs.lookup(encoding).name
     except LookupError:
         raise OptionError(
-            f"encoding={encoding!r} is unknown; use 'utf-8', 'cp1252', 'latin-1' or 'utf-16'"
+            "{encoding} is unknown; use 'utf-8', 'cp1252', 'latin-1' or 'utf-16'",
+            encoding=encoding,
         ) from None
     return "utf-8-sig" if name == "utf-8" else name
 
@@ -293,7 +295,7 @@ def read_table(
         ``missing``, ``decimal`` or ``encoding`` is unknown.
     """
     if missing not in {"error", "bin"}:
-        raise OptionError(f"missing={missing!r} is unknown; use 'error' or 'bin'.")
+        raise OptionError("{missing} is unknown; use 'error' or 'bin'.", missing=missing)
     frame = read_frame(source, **written)
     encoding = written.get("encoding", "utf-8")
     taken, named = uses(list(frame.columns), target, weights, drop, features)
@@ -383,13 +385,16 @@ def one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
     if len(texts) > 2 and positive is None:
         raise DataError(
             f"column {y.name!r} has {len(texts)} distinct labels, {shown}: a score needs two. Name"
-            " the one to score against all others with positive=LABEL, fit ordered classes by the"
-            " formulation 'ordinal', or give another column."
+            " the one to score against all others with {positive}=LABEL, fit ordered classes by the"
+            " formulation 'ordinal', or give another column.",
+            positive=...,
         )
     if len(texts) == 2:
         return y
     if str(positive) not in texts:
-        raise DataError(f"positive={positive!r} is not a label of {y.name!r}; there are {shown}")
+        raise DataError(
+            f"{{positive}} is not a label of {y.name!r}; there are {shown}", positive=positive
+        )
     rest = f"not {positive}"
     return y.astype(str).where(y.astype(str) == str(positive), rest)
 

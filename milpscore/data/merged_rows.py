@@ -175,7 +175,7 @@ def sample_patterns(
         scan.check(cutting)
         if not 0 < rows < scan.count:
             raise OptionError(
-                f"rows={rows} (--sample): the table has {scan.count:,} rows; a sample takes fewer"
+                f"{{rows}}: the table has {scan.count:,} rows; a sample takes fewer", rows=rows
             )
         columns = scan.made(cutting)
         for column in columns.columns:
@@ -475,8 +475,9 @@ class _Scan:
             shown = listing((f"{label} ({n} rows)" for label, n in sorted(each, key=str)), 8)
             raise DataError(
                 f"column {self.target!r} has {len(labels)} distinct labels, {shown}: a score needs"
-                " two. Name the one to score against all others with positive=LABEL, or give"
-                " another column."
+                " two. Name the one to score against all others with {positive}=LABEL, or give"
+                " another column.",
+                positive=...,
             )
         chosen = self.positive(labels.tolist()) if callable(self.positive) else self.positive
         if chosen is None and len(labels) == 2:

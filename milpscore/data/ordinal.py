@@ -145,7 +145,7 @@ def by_boundaries(
 ) -> OrdinalDesign:
     """Rows of known levels taken apart; ``base`` says whether each is above the lowest one."""
     if cost not in _COSTS:
-        raise OptionError(f"cost={cost!r} is unknown; use {', '.join(get_args(Cost))}")
+        raise OptionError(f"{{cost}} is unknown; use {', '.join(get_args(Cost))}", cost=cost)
     if base.counts is not None:
         raise DataError("ordered classes need every row: pass a table that fits into memory")
     unit, gaps = base.step, len(levels) - 2
@@ -182,18 +182,18 @@ def ordered_codes(y: Any, levels: Sequence[Any] | None = None) -> tuple[IntArray
     if column.isna().any():
         rows = np.flatnonzero(column.isna()).tolist()
         raise DataError(
-            f"y has {len(rows)} missing label(s) (NaN), first at row(s) {listing(rows)}. "
+            f"{{y}} has {len(rows)} missing label(s) (NaN), first at row(s) {listing(rows)}. "
             "Drop these rows."
         )
     known = _levels_of(column) if levels is None else [plain_label(label) for label in levels]
     if len(known) < 2 or len(set(map(str, known))) < len(known):
         raise DataError(
-            f"y has {len(column)} row(s) and {len(set(map(str, known)))} class(es), "
+            f"{{y}} has {len(column)} row(s) and {len(set(map(str, known)))} class(es), "
             f"{listing(known)}; a score needs two or more, each named once."
         )
     if len(known) > MOST_LEVELS:
         raise DataError(
-            f"y has {len(known)} distinct values, and a card takes up to {MOST_LEVELS} ordered "
+            f"{{y}} has {len(known)} distinct values, and a card takes up to {MOST_LEVELS} ordered "
             "classes: cut it into a few groups first"
         )
     # levels from a command line are text, whatever the labels are
@@ -218,7 +218,8 @@ def _levels_of(column: pd.Series[Any]) -> list[Any]:
     if not numbers and len(labels) > 2:
         raise DataError(
             f"the labels {listing(map(str, labels), 8)} are text, whose order nobody knows: give "
-            "levels=[lowest, ..., highest]"
+            "{levels} from the lowest to the highest",
+            levels=...,
         )
     try:
         return sorted(labels)

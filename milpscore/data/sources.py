@@ -319,7 +319,7 @@ def bytes_of(limit: int | str) -> float:
         found = 0.0
     if not 1e8 <= found <= 1e15:
         raise OptionError(
-            f"memory_limit={str(limit)!r} (--reading-memory): reading takes at least 100MB, say 2GB"
+            f"reading takes at least 100MB, not {str(limit)!r} (memory_limit, --reading-memory)"
         )
     return found
 
@@ -552,8 +552,9 @@ def _csv(
     known = {"utf-8-sig": "utf-8", "iso8859-1": "latin-1", "utf-16": "utf-16"}
     if codec not in known:
         raise OptionError(
-            f"encoding={encoding!r}: a file of this size is read in UTF-8, latin-1 or UTF-16; "
-            "rewrite it, for example with iconv"
+            "{encoding}: a file of this size is read in UTF-8, latin-1 or UTF-16; "
+            "rewrite it, for example with iconv",
+            encoding=encoding,
         )
     given = ", ".join(literal(name) for name in names)
     said = [f"{literal(n)}: '{types[n]}'" for n in names if n in types]

@@ -294,7 +294,7 @@ class OneStandardErrorCV(_Searched):
             )
             folds = [((rows, y, weight), *split) for split in splits]
         if len(splits) < 2:
-            raise OptionError(f"cv={self.cv!r} makes one fold; a standard error needs two.")
+            raise OptionError("{cv} makes one fold; a standard error needs two.", cv=self.cv)
         parts = Parallel(n_jobs=self.n_jobs)(
             delayed(_one_fold)(clone(candidate), scorer, points, *fold)
             for fold in folds

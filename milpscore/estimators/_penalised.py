@@ -224,7 +224,9 @@ class PenalisedModel(_Fitted, OnDesign):
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Maker]:
         """What a fit and a path need, design columns learned; and what makes the penalty of lam."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise OptionError(f"fit_intercept={self.fit_intercept!r}; use True or False.")
+            raise OptionError(
+                "{fit_intercept}; use True or False.", fit_intercept=self.fit_intercept
+            )
         merged = self._merged(X, y, sample_weight)
         if merged is None:
             X, y, sample_weight = rows_by_name(X, y, sample_weight)

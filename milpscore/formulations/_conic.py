@@ -79,11 +79,15 @@ def _loss_of(loss: str | RowLoss, margin: float | None) -> RowLoss:
         )
     if name != "hinge":
         if margin is not None:
-            raise FormulationError(f"margin={margin!r} belongs to the hinge loss, not to {name}")
+            raise FormulationError(
+                f"{{margin}} belongs to the hinge loss, not to {name}", margin=margin
+            )
         return CONIC_LOSSES[name][0]() if isinstance(loss, str) else loss
     if isinstance(loss, Hinge):
         if margin is not None and margin != loss.margin:
-            raise FormulationError(f"margin={margin!r} contradicts {loss!r}: give one of the two")
+            raise FormulationError(
+                f"{{margin}} contradicts {loss!r}: give one of the two", margin=margin
+            )
         margin = loss.margin
     margin = 1.0 if margin is None else margin
     check_positive(margin=margin)
@@ -122,7 +126,10 @@ def _data(X: Any, y: Any, loss: RowLoss, weights: Any, labels: dict[str, Any]) -
             raise DataError("the Poisson loss needs counts, a Design holds classes: pass X and y")
     else:
         if any(label is not None for label in labels.values()):
-            raise OptionError(f"class_weight and positive mean nothing to the {loss.name} loss")
+            raise OptionError(
+                f"{{class_weight}} and positive mean nothing to the {loss.name} loss",
+                class_weight=...,
+            )
         raw, columns = _numbers(X, y, loss, weights)
     merged = _merged(raw, loss)
     refuse_if_too_large(f"conic {loss.name}", len(merged.y), len(columns))
@@ -229,7 +236,7 @@ def conic_builder(
             intercept = values["intercept"]
             if not isinstance(intercept, bool | np.bool_):
                 raise FormulationError(
-                    f"intercept={intercept!r}: use True (free) or False (fixed at 0)"
+                    "{intercept}: use {True} (free) or {False} (fixed at 0)", intercept=intercept
                 )
             row_loss = _loss_of(values["loss"], values["margin"])
             labels = {name: values[name] for name in ("class_weight", "positive")}

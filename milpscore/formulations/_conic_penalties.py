@@ -324,9 +324,12 @@ def _levels_for(w: FloatArray, gamma: float, levels: int) -> int:
     wanted = max(2 * levels, int(min(np.ceil(reach), 1e9)) + 1)
     if wanted * len(w) > POLICY.max_ramps:
         raise SizeError(
-            f"coefficients reach {reach:.3g} units of gamma = {gamma:g}: {wanted} kinks for each "
-            f"of {len(w)} columns are more than the {POLICY.max_ramps:.0e} ramps a cone program "
-            "can hold here; raise gamma or lam, scale the columns, or use solver='proximal'"
+            f"coefficients reach {reach:.3g} units of {{gamma}} = {gamma:g}: {wanted} kinks for "
+            f"each of {len(w)} columns are more than the {POLICY.max_ramps:.0e} ramps a cone "
+            "program can hold here; raise {gamma} or {lam}, scale the columns, or use {solver}",
+            gamma=...,
+            lam=...,
+            solver="proximal",
         )
     return wanted
 
@@ -588,7 +591,7 @@ def binarsity(
     if sum(map(len, bins)) != len(data.columns):
         raise FormulationError(
             "binarsity needs every feature as ordered one-hot bins: bin the data first "
-            "(milpscore.data.Binner, or --bins N / --thresholds FILE on the command line), or give "
+            "({Binner}), or give "
             "blocks that hold every column of the table"
         )
     if len(bins) == len(data.columns):

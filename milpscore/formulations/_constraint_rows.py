@@ -212,14 +212,17 @@ def _least_distance(statement: Statement) -> float:
     rule, step = statement.intercept, statement.design.step
     if rule.step is None and statement.scales is None:
         raise FormulationError(
-            "limits on errors need an intercept on a grid: use intercept='integer' or 'zero', or "
-            "of a risk score scale='auto'"
+            "limits on errors need an intercept on a grid: use {intercept} or 'zero', or "
+            "of a risk score {scale}",
+            intercept="integer",
+            scale="auto",
         )
     if step is None:
         raise FormulationError(
             "limits on errors need data on a grid, on which a total just below the threshold can "
             "be parted from one at it: bin the columns or round decimals (X.round(2)), or use slim "
-            "with threshold_gap"
+            "with {threshold_gap}",
+            threshold_gap=...,
         )
     if rule.step is None:
         return float(step)  # the model's b is where the totals are cut, and lies on their grid

@@ -178,8 +178,7 @@ def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
     if loose := [name for j, name in enumerate(design.names) if j not in inside]:
         raise FormulationError(
             f"fused_lasso needs every feature as ordered one-hot bins, and {listing(loose)} are in "
-            "none: bin the data first (milpscore.data.Binner, or --bins N / --thresholds FILE on "
-            "the command line), and fill in what is missing"
+            "none: bin the data first ({Binner}), and fill in what is missing"
         )
     return {design.columns[block[0]].feature: block for block in design.blocks}
 
@@ -246,7 +245,9 @@ def _point_ranges(
             lower[bins] = np.maximum(lower[bins], 0)
     if np.any(lower > upper):
         raise FormulationError(
-            "with this reference bin no points are left: widen coef_min and coef_max"
+            "with this reference bin no points are left: widen {coef_min} and {coef_max}",
+            coef_min=...,
+            coef_max=...,
         )
     return ranges
 
@@ -299,7 +300,8 @@ def _require_shifts(program: ConicProgram, blocks: Blocks) -> None:
     if not program.statement.intercept:
         raise NotApplicableError(
             f"{program.formulation} with the intercept fixed at 0 is not a fused lasso, whose "
-            "first bins have 0 points: state it with intercept=True"
+            "first bins have 0 points: state it with {intercept}",
+            intercept=True,
         )
     starts, order = np.cumsum([0, *map(len, blocks)])[:-1], [j for block in blocks for j in block]
     in_bins = np.add.reduceat(program.statement.merged.X[:, order], starts, axis=1)
@@ -329,14 +331,19 @@ def _reaches(program: ConicProgram, blocks: Blocks, costs: FloatArray) -> IntArr
         for k in np.flatnonzero(least == 0)[:1]:
             raise FormulationError(
                 f"the jump into {statement.columns[block[k]].name} costs nothing, so nothing "
-                "bounds its points: give it a weight > 0, or state fused_lasso with coef_min and "
-                "coef_max"
+                "bounds its points: give it a weight > 0, or state fused_lasso with {coef_min} and "
+                "{coef_max}",
+                coef_min=...,
+                coef_max=...,
             )
         reach = lost / least * (1 + 1e-9)
         if reach.max() > POLICY.max_coefficient:
             raise FormulationError(
-                f"jumps are so cheap that points reach {reach.max():.2g}: raise lam, or state "
-                "fused_lasso with coef_min and coef_max"
+                f"jumps are so cheap that points reach {reach.max():.2g}: raise {{lam}}, or state "
+                "fused_lasso with {coef_min} and {coef_max}",
+                lam=...,
+                coef_min=...,
+                coef_max=...,
             )
         reaches[block] = np.ceil(reach)
     return reaches

@@ -251,7 +251,8 @@ def sparse_rounding(
     """
     if max_terms is None:
         raise FormulationError(
-            "sparse_rounding needs max_terms=k; without a limit use convex_rounding"
+            "sparse_rounding needs {max_terms}=k; without a limit use convex_rounding",
+            max_terms=...,
         )
     design = as_design(X, y, sample_weight, class_weight, positive)
     options = (margin, weights, intercept, intercept_bounds, constraints)
@@ -440,7 +441,9 @@ def _ranges(
     for j in np.flatnonzero((lower > 0) | (upper < 0))[:1] if least else ():
         raise FormulationError(
             f"{design.names[j]}: its range excludes 0, and default ranges follow from the empty "
-            "card: give both coef_min and coef_max, for every column"
+            "card: give both {coef_min} and {coef_max}, for every column",
+            coef_min=...,
+            coef_max=...,
         )
     refuse_crossed(design, lower, upper)
     return lower, upper, least
@@ -460,7 +463,9 @@ def _default_reach(design: Design, lam: float, loss: Hinge, rule: InterceptRule)
     # does one real coefficient of size K, hence the relaxation loses nothing either
     if lam == 0:
         raise FormulationError(
-            "lam = 0 leaves the points without a default range: give coef_min and coef_max"
+            "lam = 0 leaves the points without a default range: give {coef_min} and {coef_max}",
+            coef_min=...,
+            coef_max=...,
         )
     rows = design.merged
     _, losses = loss.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, rule)
@@ -469,8 +474,11 @@ def _default_reach(design: Design, lam: float, loss: Hinge, rule: InterceptRule)
     reach = below if below * (below + 1) >= goal else below + 1
     if reach > POLICY.max_coefficient:
         raise FormulationError(
-            f"lam={lam!r} is so small that its default range reaches {reach:.2g} points: give "
-            "coef_min and coef_max, or a larger lam"
+            f"{{lam}} is so small that its default range reaches {reach:.2g} points: give "
+            "{coef_min} and {coef_max}, or a larger lam",
+            lam=lam,
+            coef_min=...,
+            coef_max=...,
         )
     return reach
 
@@ -482,5 +490,7 @@ def _refuse_unless_empty_allowed(statement: Statement) -> None:
         if broken := constraint.violation(statement, empty):
             raise FormulationError(
                 f"default ranges follow from the empty card, which breaks a constraint ({broken}): "
-                "give coef_min and coef_max"
+                "give {coef_min} and {coef_max}",
+                coef_min=...,
+                coef_max=...,
             )

@@ -128,7 +128,9 @@ def ordinal(
     check_positive(margin=margin, spacing=spacing)
     check_non_negative(l0_penalty=l0_penalty)
     if spacing != int(spacing):
-        raise FormulationError(f"spacing must be a whole number of steps, got {spacing!r}")
+        raise FormulationError(
+            f"{{spacing}} must be a whole number of steps, got {spacing!r}", spacing=...
+        )
     design = _as_ordinal(X, y, sample_weight, class_weight)
     base, gaps = design.base, design.gaps
     ranges = allowed(base, coef_min, coef_max, coef_sets, max_terms)
@@ -138,7 +140,9 @@ def ordinal(
     if any(rule.limits_answers for rule in rules):
         raise FormulationError(
             "limits on errors speak of two classes: an ordinal card takes rules of points alone; "
-            "make the errors dearer by class_weight, or cost='squared'"
+            "make the errors dearer by {class_weight}, or {cost}",
+            class_weight=...,
+            cost="squared",
         )
     unit = base.step
     if unit is None:

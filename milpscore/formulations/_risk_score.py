@@ -149,7 +149,9 @@ def risk_score(
         intercept = "integer" if fixed else "real"
     if intercept == "integer" and not fixed:
         raise FormulationError(
-            "intercept='integer' needs a fixed scale: give scale=1.0, or take intercept='real'"
+            "{intercept} needs a fixed scale: give {scale}, or take 'real'",
+            intercept="integer",
+            scale=1.0,
         )
     statement = Statement(
         formulation="risk_score",
@@ -285,10 +287,10 @@ def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, .
     if kind not in kinds:
         raise FormulationError(f"penalty must be one of {', '.join(kinds)}, got {kind!r}")
     if (kind == "eye") != (expert is not None):
-        raise FormulationError("expert belongs to penalty='eye', which needs it")
+        raise FormulationError("expert belongs to {penalty}, which needs it", penalty="eye")
     if kind == "none":
         if lam:
-            raise FormulationError(f"lam={lam!r} needs a penalty: {', '.join(kinds[1:])}")
+            raise FormulationError(f"{{lam}} needs a penalty: {', '.join(kinds[1:])}", lam=lam)
         return ()
     if kind == "facets":
         return (IntegerFacets(lam),)
@@ -348,7 +350,7 @@ def _scale(scale: Any, design: Design, ranges: Ranges, totals: RowTotals) -> flo
         check_positive(scale=low)
         check_positive(scale=high)
         if low > high:
-            raise FormulationError(f"scale={scale!r}: give the smaller number first")
+            raise FormulationError("{scale}: give the smaller number first", scale=scale)
         return ScaleRange(float(low), float(high))
     if isinstance(scale, str):
         raise FormulationError(

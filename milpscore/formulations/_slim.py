@@ -117,7 +117,7 @@ def slim(
     if penalty not in ("none", *JUMPS):
         raise FormulationError(f"penalty must be one of none, {', '.join(JUMPS)}, got {penalty!r}")
     if lam and penalty == "none":
-        raise FormulationError(f"lam={lam!r} needs a penalty: {', '.join(JUMPS)}")
+        raise FormulationError(f"{{lam}} needs a penalty: {', '.join(JUMPS)}", lam=lam)
     design = in_steps(design) if penalty in JUMPS else design
     limits = (coef_min, coef_max, coef_sets, max_terms, max_cuts, constraints)
     ranges, rules = within(design, penalty, *limits)
@@ -130,9 +130,11 @@ def slim(
     big_m = _big_m(rows, smallest, largest, rule, units)
     if (big_m.max(initial=0.0) * POLICY.integrality_tolerance) >= units.gap / 2:
         raise FormulationError(
-            f"big_m {big_m.max():.3g} times the integrality tolerance reaches half of the "
+            f"{{big_m}} {big_m.max():.3g} times the integrality tolerance reaches half of the "
             f"threshold gap {units.gap:g}: bin the columns, narrow the coefficients, or raise "
-            "threshold_gap"
+            "{threshold_gap}",
+            big_m=...,
+            threshold_gap=...,
         )
     statement = Statement(
         formulation="slim",
@@ -230,7 +232,9 @@ def _choose_units(design: Design, totals: RowTotals, threshold_gap: float | None
     if threshold_gap is not None:
         check_non_negative(threshold_gap=threshold_gap)
         if threshold_gap == 0:
-            raise FormulationError("threshold_gap must be > 0: a zero gap proves nothing")
+            raise FormulationError(
+                "{threshold_gap} must be > 0: a zero gap proves nothing", threshold_gap=...
+            )
         return _Units(Fraction(1), float(threshold_gap), on_grid=False)
     step = design.step
     if step is not None and (reach / float(step) + 1) * POLICY.integrality_tolerance < 0.5:

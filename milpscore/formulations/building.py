@@ -104,14 +104,18 @@ def check_non_negative(**values: float) -> None:
     """Raise FormulationError for any value that is not a finite number >= 0."""
     for name, value in values.items():
         if not _is_number(value) or value < 0:
-            raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
+            raise FormulationError(
+                f"{{argument}} must be a finite number >= 0, got {value!r}", argument=name
+            )
 
 
 def check_positive(**values: float) -> None:
     """Raise FormulationError for any value that is not a finite number > 0."""
     for name, value in values.items():
         if not _is_number(value) or value <= 0:
-            raise FormulationError(f"{name} must be a finite number > 0, got {value!r}")
+            raise FormulationError(
+                f"{{argument}} must be a finite number > 0, got {value!r}", argument=name
+            )
 
 
 # ------------------------------------------------------------------ which coefficients are allowed
@@ -190,19 +194,25 @@ def per_column(design: Design, value: PerColumn, name: str, default: int) -> Int
     try:
         numbers: FloatArray = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise FormulationError(f"{name} must be whole numbers, got {value!r}") from error
+        raise FormulationError(
+            f"{{argument}} must be whole numbers, got {value!r}", argument=name
+        ) from error
     except OverflowError:
         numbers = np.array(2.0 * POLICY.max_coefficient)  # a whole number beyond doubles
     if numbers.ndim > 1 or (numbers.ndim == 1 and len(numbers) != p):
         raise FormulationError(
-            f"{name} needs one value or one per column ({p}), got shape {numbers.shape}"
+            f"{{argument}} needs one value or one per column ({p}), got shape {numbers.shape}",
+            argument=name,
         )
     numbers = np.broadcast_to(numbers, (p,))
     if not np.all(np.isfinite(numbers)) or np.any(numbers != np.rint(numbers)):
-        raise FormulationError(f"{name} must be finite whole numbers: every range is finite")
+        raise FormulationError(
+            "{argument} must be finite whole numbers: every range is finite", argument=name
+        )
     if np.abs(numbers).max(initial=0) > POLICY.max_coefficient:
         raise FormulationError(
-            f"{name} beyond {POLICY.max_coefficient} in absolute value: points are small"
+            f"{{argument}} beyond {POLICY.max_coefficient} in absolute value: points are small",
+            argument=name,
         )
     return numbers.astype(np.int64)
 
@@ -213,14 +223,16 @@ def column_index(design: Design, column: str | int, name: str) -> int:
         return design.index(column)
     except KeyError:
         hint = near_matches(str(column), design.names)
-        raise FormulationError(f"{name} names {column!r}; {hint}") from None
+        raise FormulationError(f"{{argument}} names {column!r}; {hint}", argument=name) from None
 
 
 def refuse_crossed(design: Design, lower: IntArray, upper: IntArray) -> None:
     """Raise FormulationError if some column's least points exceed its most."""
     for j in np.flatnonzero(lower > upper)[:1]:
         raise FormulationError(
-            f"{design.names[j]}: coef_min {lower[j]} is larger than coef_max {upper[j]}"
+            f"{design.names[j]}: {{coef_min}} {lower[j]} is larger than {{coef_max}} {upper[j]}",
+            coef_min=...,
+            coef_max=...,
         )
 
 
@@ -229,7 +241,10 @@ def check_max_terms(max_terms: Any, columns: int) -> int | None:
     if max_terms is None:
         return None
     if not _is_number(max_terms) or max_terms != int(max_terms) or max_terms < 0:
-        raise FormulationError(f"max_terms must be a whole number >= 0 or None, got {max_terms!r}")
+        raise FormulationError(
+            f"{{max_terms}} must be a whole number >= 0 or {{None}}, got {max_terms!r}",
+            max_terms=...,
+        )
     return int(max_terms) if max_terms < columns else None
 
 
@@ -239,7 +254,8 @@ def _coefficient_sets(
     """Return the allowed values, sorted, by column index."""
     if not isinstance(coef_sets, Mapping):
         raise FormulationError(
-            f"coef_sets must map columns to lists of whole numbers, got {coef_sets!r}"
+            f"{{coef_sets}} must map columns to lists of whole numbers, got {coef_sets!r}",
+            coef_sets=...,
         )
     sets = {}
     for column, values in coef_sets.items():
@@ -289,15 +305,18 @@ def intercept_range(
         ends = list(intercept_bounds) if isinstance(intercept_bounds, Iterable) else []
         if len(ends) != 2 or not all(_is_number(v) for v in ends) or ends[0] > ends[1]:
             raise FormulationError(
-                "intercept_bounds needs two finite numbers [lower, upper], got "
-                f"{intercept_bounds!r}"
+                "{intercept_bounds} needs two finite numbers [lower, upper], got "
+                f"{intercept_bounds!r}",
+                intercept_bounds=...,
             )
         lower, upper = (Fraction(repr(float(end))) for end in ends)
     if step is not None:  # HiGHS gives wrong optima if an integer variable has fractional bounds
         lower, upper = math.ceil(lower / step) * step, math.floor(upper / step) * step
     if lower > upper:
         raise FormulationError(
-            f"intercept_bounds {intercept_bounds!r} hold no multiple of the step {step}: widen them"
+            f"{{intercept_bounds}} {intercept_bounds!r} hold no multiple of the step {step}: "
+            "widen them",
+            intercept_bounds=...,
         )
     return lower, upper
 

@@ -27,8 +27,9 @@ def jump_penalty(design: Design, kind: str, lam: float) -> PointPenalty:
         return PointPenalty(lam, L1)
     if counted := [c.name for c in design.columns if not c.is_indicator]:
         raise FormulationError(
-            f"penalty='binarsity' weighs cuts, and {listing(counted)} count by the unit: bin them, "
-            "or take penalty='tv'"
+            f"{{penalty}} weighs cuts, and {listing(counted)} count by the unit: bin them, "
+            "or take 'tv'",
+            penalty="binarsity",
         )
     # every jump is weighted by the rows above it, as data_driven_weights does for bins: there are
     # as many columns as there are bins and categories: the first ones have none of their own
@@ -61,9 +62,12 @@ def within(
     if penalty in JUMPS:
         if any(isinstance(end, Mapping) or np.ndim(end) for end in (coef_min, coef_max)):
             raise FormulationError(
-                f"under penalty={penalty!r} coef_min and coef_max are one whole number each, as "
+                "under {penalty} {coef_min} and {coef_max} are one whole number each, as "
                 "the points of no two bins of a feature lie further apart than they do: limit "
-                "single cuts by constraints (Range)"
+                "single cuts by constraints (Range)",
+                penalty=penalty,
+                coef_min=...,
+                coef_max=...,
             )
         # ranges are those of the bins' points, to which a constant may be added: no two bins of a
         # feature lie further apart than the ends of the range
@@ -91,9 +95,12 @@ def _limits(design: Design, max_cuts: MaxCuts) -> dict[str, int]:
         return {}
     if design.blocks:
         raise FormulationError(
-            "max_cuts counts columns 'feature >= cut', and this design has bins: take "
-            "penalty='tv', under which bins are stated by their cuts, or bin with "
-            "encoding='cumulative'"
+            "{max_cuts} counts columns 'feature >= cut', and this design has bins: take "
+            "{penalty}, under which bins are stated by their cuts, or bin with "
+            "{encoding}",
+            max_cuts=...,
+            penalty="tv",
+            encoding="cumulative",
         )
     counts = _cuts_of(design)
     limits = max_cuts if isinstance(max_cuts, Mapping) else dict.fromkeys(counts, max_cuts)
@@ -102,6 +109,8 @@ def _limits(design: Design, max_cuts: MaxCuts) -> dict[str, int]:
             raise FormulationError(f"max_cuts: there is no feature {feature!r} in the design")
         if not is_whole(k, 0):
             raise FormulationError(
-                f"max_cuts must be a whole number >= 0, or one for each feature, got {max_cuts!r}"
+                f"{{max_cuts}} must be a whole number >= 0, or one for each feature, "
+                f"got {max_cuts!r}",
+                max_cuts=...,
             )
     return {feature: int(k) for feature, k in limits.items() if counts.get(feature, 0) > k}

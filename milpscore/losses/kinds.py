@@ -600,7 +600,8 @@ class RiskLoss:
         if isinstance(self.scale, ScaleRange):
             raise NotApplicableError(
                 "this works at one scale only, and the statement leaves the scale to the card: "
-                "give scale=1.0, or another number"
+                "give {scale}, or another number",
+                scale=1.0,
             )
         return self.scale
 

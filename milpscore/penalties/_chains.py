@@ -196,7 +196,7 @@ class Binarsity(_Chains):
 
     def _check(self) -> None:
         if not isinstance(self.shared, bool):
-            raise OptionError(f"shared={self.shared!r}; use True (cuts in common) or False")
+            raise OptionError("{shared}; use True (cuts in common) or False", shared=self.shared)
         blocks = checks.partition(self.blocks)
         columns = sum(len(block) for block in blocks)
         self._store("blocks", blocks)

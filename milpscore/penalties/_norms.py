@@ -569,7 +569,9 @@ class SparseHull(_Indicator):
     def _check(self) -> None:
         whole = isinstance(self.max_terms, int | np.integer)
         if not whole or isinstance(self.max_terms, bool) or self.max_terms < 0:
-            raise OptionError(f"max_terms must be a whole number >= 0, got {self.max_terms!r}")
+            raise OptionError(
+                f"{{max_terms}} must be a whole number >= 0, got {self.max_terms!r}", max_terms=...
+            )
         if self.weights not in ("ternary", "binary"):
             raise OptionError(f'weights must be "ternary" or "binary", got {self.weights!r}')
 

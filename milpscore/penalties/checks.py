@@ -23,7 +23,9 @@ def number(
     if not (np.isfinite(checked) and above and checked <= most):
         wanted = f"{'>' if strict else '>='} {least:g}"
         wanted += f" and <= {most:g}" if most < np.inf else ""
-        raise OptionError(f"{name} must be a finite number {wanted}, got {value!r}")
+        raise OptionError(
+            f"{{argument}} must be a finite number {wanted}, got {value!r}", argument=name
+        )
     return checked
 
 
@@ -32,9 +34,13 @@ def vector(name: str, value: Any, *, least: float = 0.0, most: float = np.inf) -
     try:
         entries = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise OptionError(f"{name} must be a sequence of numbers: {error}") from error
+        raise OptionError(
+            f"{{argument}} must be a sequence of numbers: {error}", argument=name
+        ) from error
     if entries.ndim != 1 or entries.size == 0:
-        raise OptionError(f"{name} must be a non-empty vector, got shape {entries.shape}")
+        raise OptionError(
+            f"{{argument}} must be a non-empty vector, got shape {entries.shape}", argument=name
+        )
     wrong = ~((entries >= least) & (entries <= most) & np.isfinite(entries))
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])

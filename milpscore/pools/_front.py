@@ -296,11 +296,13 @@ def _sizes(program: Program, given: int | Iterable[int] | None) -> list[int]:
     except TypeError:
         listed = []
     if not listed or not all(is_whole(k, 0) for k in listed):
-        raise OptionError(f"max_terms must be a whole number >= 0, or several, got {given!r}")
+        raise OptionError(
+            f"{{max_terms}} must be a whole number >= 0, or several, got {given!r}", max_terms=...
+        )
     if max(listed) > most:
         raise OptionError(
-            f"max_terms={max(listed)} is beyond the program's {most} terms: build the program with "
-            "a larger max_terms"
+            f"{{max_terms}} is beyond the program's {most} terms: build the program with more",
+            max_terms=max(listed),
         )
     return sorted({int(k) for k in listed})
 

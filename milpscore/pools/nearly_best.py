@@ -474,8 +474,9 @@ def _refuse(program: Any) -> None:
     if not isinstance(statement.loss, RiskLoss | ZeroOne):
         raise NotApplicableError(
             f"a pool is enumerated under a smooth loss or the 0-1 loss, and {program.formulation} "
-            f"has the {statement.loss.name} loss: build risk_score(...) on the same data "
-            "(loss='squared_hinge' is nearest to hinge), or slim(...)"
+            f"has the {statement.loss.name} loss: build a risk score on the same "
+            "data ({loss} is nearest to hinge), or slim",
+            loss="squared_hinge",
         )
     change = program.added_by_user()
     if change:

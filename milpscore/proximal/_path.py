@@ -156,7 +156,9 @@ def path(
     """
     options = FitOptions(tol, max_iter, algorithm, Clock.of(time_limit))
     if cv is not None and math.isfinite(options.clock):
-        raise OptionError("cv fits every model of the path in every fold: leave out time_limit.")
+        raise OptionError(
+            "cv fits every model of the path in every fold: leave out {time_limit}.", time_limit=...
+        )
     maker = as_maker(penalty)
     smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
     weights = lams_of(smooth, maker, lams, n_lams, ratio)
@@ -252,7 +254,8 @@ def lams_of(
     if not np.isfinite(top):
         raise OptionError(
             "no finite lam makes the model null with this penalty, so a path has no beginning;"
-            " give lams."
+            " give {lams}.",
+            lams=...,
         )
     # with nothing to explain every lam gives the null model
     top = top if top > 0 else 1.0
@@ -420,7 +423,7 @@ def _column(smooth: Smooth, work: _Work, gamma: float, before: Column | None) ->
 def _check_size(name: str, count: Any) -> int:
     """Return a whole number from 1 on."""
     if not (isinstance(count, int | np.integer) and count >= 1):
-        raise OptionError(f"{name}={count!r}; use a whole number from 1 on.")
+        raise OptionError("{argument}; use a whole number from 1 on.", argument=name, value=count)
     return int(count)
 
 
@@ -428,7 +431,9 @@ def _axis(name: str, axis: Sequence[float] | FloatArray | None, default: FloatAr
     """Return an axis of the grid, ascending."""
     values = default if axis is None else np.sort(np.asarray(axis, dtype=np.float64).ravel())
     if not len(values) or not np.isfinite(values).all() or values[0] <= 0:
-        raise OptionError(f"{name} must be finite positive numbers, and at least one.")
+        raise OptionError(
+            "{argument} must be finite positive numbers, and at least one.", argument=name
+        )
     return values
 
 
@@ -473,7 +478,9 @@ def _across_folds(
     if cv is None:
         return None
     if smooth_loss(smooth.loss).task not in {"classification", "multinomial"}:
-        raise OptionError("cv reports accuracy and AUC, which need a classification loss.")
+        raise OptionError(
+            "{cv} reports accuracy and AUC, which need a classification loss.", cv=...
+        )
     operator, many = as_operator(X), smooth.n_classes
     answers = np.asarray(y, dtype=np.float64)
     answers = answers if many else np.where(answers > 0, 1.0, -1.0)
@@ -509,13 +516,14 @@ def _splits(y: FloatArray, cv: Any, random_state: Any) -> list[tuple[IntArray, I
         least = int(np.unique(y, return_counts=True)[1].min())
         if not 2 <= cv <= least:
             raise OptionError(
-                f"cv={cv}; use 2 folds or more, and at most {least}, the rows of the rarer class."
+                f"{{cv}}; use 2 folds or more, and at most {least}, the rows of the rarer class.",
+                cv=cv,
             )
         folds = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
         return [(train, test) for train, test in folds.split(np.zeros((len(y), 1)), y)]
     if isinstance(cv, Iterable):
         return [(np.asarray(train), np.asarray(test)) for train, test in cv]
-    raise OptionError(f"cv={cv!r}; use a number of folds or pairs (train, test) of row positions.")
+    raise OptionError("{cv}; use a number of folds or pairs (train, test) of row positions.", cv=cv)
 
 
 def _held_out(

@@ -228,7 +228,9 @@ class FitOptions:
         if not (isinstance(tol, int | float) and math.isfinite(tol) and tol > 0):
             raise OptionError(f"tol={tol!r}; use a positive relative gap, say 1e-6.")
         if most is not None and not (isinstance(most, int | np.integer) and most >= 0):
-            raise OptionError(f"max_iter={most!r}; use a whole number, or None for the default.")
+            raise OptionError(
+                "{max_iter}; use a whole number, or {None} for the default.", max_iter=most
+            )
         if self.algorithm not in ("auto", *MAX_ITER):
             known = ", ".join(("auto", *MAX_ITER))
             raise OptionError(f"no algorithm {self.algorithm!r}; there are {known}.")
@@ -417,7 +419,9 @@ def fit_proximal(
     options = FitOptions(tol, max_iter, algorithm, Clock.of(time_limit))
     if isinstance(intercept, str):
         if intercept != "penalised":
-            raise OptionError(f'intercept={intercept!r}; use True, False or "penalised".')
+            raise OptionError(
+                '{intercept}; use {True}, {False} or "penalised".', intercept=intercept
+            )
         smooth = prepare(with_ones(X), y, loss, sample_weight=sample_weight, intercept=False)
         start = _joined(start)
     else:

@@ -206,7 +206,8 @@ def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArr
         b = following
     if np.isinf(lower) or np.isinf(upper):
         raise NotApplicableError(
-            "the loss falls without end as the intercept grows; fix it at 0 with intercept=False."
+            "the loss falls without end as the intercept grows; fix it at 0 with {intercept}.",
+            intercept=False,
         )
     return np.asarray(b), smooth.slopes(eta + b)
 
@@ -247,7 +248,9 @@ def prepare(
     """Check the data as ``fit_proximal`` takes it, drop rows of weight 0, and merge equal rows."""
     chosen = smooth_loss(loss)
     if not isinstance(intercept, bool | np.bool_):
-        raise OptionError(f"intercept={intercept!r}; use True (free) or False (fixed at 0).")
+        raise OptionError(
+            "{intercept}; use {True} (free) or {False} (fixed at 0).", intercept=intercept
+        )
     operator = as_operator(X)
     n = operator.shape[0]
     answers, n_classes = row_answers(y, n, chosen.task)

@@ -602,7 +602,7 @@ def randomised(
     here the best of N is returned, judged exactly.
     """
     if not is_whole(n_draws, 1):
-        raise OptionError(f"n_draws must be a whole number >= 1, got {n_draws!r}")
+        raise OptionError(f"{{n_draws}} must be a whole number >= 1, got {n_draws!r}", n_draws=...)
     generator = np.random.default_rng(random_state)
     low, high, fraction = neighbours(statement, w)
     up = generator.random((int(n_draws), len(low))) < fraction

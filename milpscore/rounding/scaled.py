@@ -171,7 +171,7 @@ def golovin(
     positive = {"learning_rate": learning_rate, "resolution": resolution, "radius": radius}
     for name, value in positive.items():
         if isinstance(value, bool) or not (math.isfinite(value) and value > 0):
-            raise OptionError(f"{name} must be a number > 0, got {value!r}")
+            raise OptionError(f"{{argument}} must be a number > 0, got {value!r}", argument=name)
     if isinstance(base, bool) or not (math.isfinite(base) and 1.0 < base <= 2.0):
         raise OptionError(f"base must be a number in (1, 2], got {base!r}")
     generator = np.random.default_rng(random_state)

@@ -272,7 +272,9 @@ def _positive(value: Any, what: str) -> None:
     """Raise FormulationError unless it is a finite number above 0."""
     plain = isinstance(value, int | float | Fraction) and not isinstance(value, bool)
     if not plain or not math.isfinite(value) or value <= 0:
-        raise FormulationError(f"{what} must be a finite number > 0, got {value!r}")
+        raise FormulationError(
+            f"{{argument}} must be a finite number > 0, got {value!r}", argument=what
+        )
 
 
 @dataclass(frozen=True)
@@ -574,7 +576,9 @@ def _solved(m: Any, asked: _Question, clock: Clock) -> tuple[Counterfactual, lis
     ):  # fmt: skip
         return None
     if answer.best_feasible_objective is None:
-        raise SolverError("no way was found in time: give it more with time_limit")
+        raise SolverError(
+            "no way was found in time: give it more with {time_limit}", time_limit=...
+        )
     answer.solution_loader.load_vars()
     changes = [o for i, o in enumerate(asked.options) if round(pyo.value(m.v[i]))]
     on = [m.v[i] for i in range(len(asked.options)) if round(pyo.value(m.v[i]))]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule, TotalCuts
 from milpscore.core.design import Design, FloatArray, IntArray, as_fraction
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import Message, OptionError
 from milpscore.scorecard.rendering import attainable_totals, number
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class DecisionBy(NamedTuple):
                     return cls(name, f"the net benefit of acting from a risk of {risk:.3g}", risk)
         except ValueError:
             pass  # said below as for any other text
-        raise OptionError(f"threshold_by={given!r}; {_HOW}")
+        raise OptionError(f"{{threshold_by}}; {_HOW}", threshold_by=given)
 
 
 def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
@@ -91,29 +91,32 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
     return replace(made, certificate={**card.certificate, **entries})
 
 
-def one_answer(points: Sequence[int] | IntArray, rule: DecisionRule, design: Design) -> str:
+def one_answer(points: Sequence[int] | IntArray, rule: DecisionRule, design: Design) -> Message:
     """What to do about a card that answers alike though one class is rare; empty for others."""
     share = design.weight[design.y > 0].sum() / design.weight.sum()
     if min(share, 1 - share) > RARE:
-        return ""
+        return Message("")
     used, counted = np.flatnonzero(points), design.weight > 0
     totals = rule.totals(design.X[:, used], np.asarray(points)[used])
     answered = rule.positive(totals[counted])
     if answered.any() and not answered.all():
-        return ""
+        return Message("")
     label, other = (design.classes[k] for k in (int(answered[0]), 1 - int(answered[0])))
     found = (
         f"the card answers {label!r} for every row, though {abs(answered[0] - share):.1%} of "
         f"them are {other!r}"
     )
     if not len(used):
-        return (
-            f"{found}, as it has no points: let both classes weigh the same by "
-            "class_weight='balanced', or give it other columns"
+        return Message(
+            f"{found}, as it has no points: let both classes weigh the same by {{class_weight}}, "
+            "or give it other columns",
+            class_weight="balanced",
         )
-    return (
-        f"{found}: choose from which total the answer is positive, say by threshold_by='youden', "
-        "or let both classes weigh the same by class_weight='balanced'"
+    return Message(
+        f"{found}: choose from which total the answer is positive, say by {{threshold_by}}, or let "
+        "both classes weigh the same by {class_weight}",
+        threshold_by="youden",
+        class_weight="balanced",
     )
 
 

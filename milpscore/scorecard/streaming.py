@@ -47,7 +47,7 @@ def answers_of(
     """What a card says of the rows of a table, a column each: total, prediction, risk, ..."""
     if card.risk is None and (probabilities or groups):
         asked = "probabilities" if probabilities else "groups"
-        raise OptionError(f"{asked} needs risks, and this card only decides: fit a risk_score")
+        raise OptionError(f"{asked} needs risks, and this card only decides: fit a risk score")
     risk = card.risk
 
     def answer(frame: pd.DataFrame) -> pd.DataFrame:

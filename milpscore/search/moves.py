@@ -69,8 +69,9 @@ class MoveTable:
         loss, exact = statement.loss, _held_intercept(statement, threshold)
         if not isinstance(loss, Hinge):
             raise NotApplicableError(
-                f"intercept='held' needs the hinge loss, not {loss.name} (of "
-                f"{statement.formulation}): take intercept='best'"
+                f"{{intercept}} needs the hinge loss, not {loss.name} (of "
+                f"{statement.formulation}): take 'best'",
+                intercept="held",
             )
         self.b, self.margin, self.threshold = float(exact), loss.margin, -float(exact)
         self.share = self.rows.weight / (self.rows.weight.sum() * loss.margin)

@@ -382,7 +382,8 @@ class _Search:
         if len(forced) > limit:
             raise FormulationError(
                 f"{len(forced)} columns cannot have 0 points, but at most {limit} terms are "
-                "allowed: raise max_terms or let their ranges include 0"
+                "allowed: raise {max_terms} or let their ranges include 0",
+                max_terms=...,
             )
         self.beam = Beam(
             columns=self.columns,

@@ -341,8 +341,10 @@ def find_start(
     # card's, and bound nothing; None if the work does not reach for the path, or no card is allowed
     if loss not in get_args(Surrogate) or penalty not in get_args(PathPenalty):
         raise OptionError(
-            f"loss={loss!r}, penalty={penalty!r}: use one of {', '.join(get_args(Surrogate))} and "
-            f"of {', '.join(get_args(PathPenalty))}"
+            f"{{loss}}, {{penalty}}: use one of {', '.join(get_args(Surrogate))} and "
+            f"of {', '.join(get_args(PathPenalty))}",
+            loss=loss,
+            penalty=penalty,
         )
     if n_lams < 1 or n_polished < 1:
         raise OptionError("n_lams and n_polished must be whole numbers from 1 on")

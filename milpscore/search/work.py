@@ -45,7 +45,9 @@ class Work(float):
         if isinstance(seconds, Work):
             return seconds
         if not is_number(seconds) or seconds < 0:
-            raise OptionError(f"time_limit must be a number of seconds >= 0, got {seconds!r}")
+            raise OptionError(
+                f"{{time_limit}} must be a number of seconds >= 0, got {seconds!r}", time_limit=...
+            )
         return cls(seconds)
 
     def spend(self, steps: float) -> None:

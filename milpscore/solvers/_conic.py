@@ -79,8 +79,11 @@ def _run(task: Task, name: str) -> Outcome:
     engine = SOLVERS[name]()
     if not engine.clock and math.isfinite(task.options.time_limit):
         raise OptionError(
-            f"{name} cannot be stopped by the clock: use max_iter, or solver='clarabel', which "
-            "knows a time_limit"
+            f"{name} cannot be stopped by the clock: use {{max_iter}}, or {{solver}}, which "
+            "knows a {time_limit}",
+            max_iter=...,
+            solver="clarabel",
+            time_limit=...,
         )
     engine.refuse(task)
     return engine.solve(task)
@@ -350,7 +353,8 @@ class Ecos(ConeSolver):
         except ImportError as error:
             raise MissingDependencyError(
                 "ECOS is not installed (it is GPLv3, and has wheels up to Python 3.12 only): pip "
-                "install 'milpscore[ecos]', or use solver='clarabel'"
+                "install 'milpscore[ecos]', or use {solver}",
+                solver="clarabel",
             ) from error
         return str(ecos.__version__)
 
@@ -598,13 +602,15 @@ class Proximal(Solver):
         added, loss = task.program.added_by_user(), task.program.statement.loss
         if added:
             raise NotApplicableError(
-                f"the proximal path cannot hold the constraint {added}: use solver='ecos' or "
-                "'clarabel'"
+                f"the proximal path cannot hold the constraint {added}: use {{solver}} or "
+                "'clarabel'",
+                solver="ecos",
             )
         if not hasattr(loss, "gradient"):
             raise NotApplicableError(
                 f"the {loss.name} loss has no derivative, which the proximal path needs: use "
-                "solver='ecos' or 'clarabel'"
+                "{solver} or 'clarabel'",
+                solver="ecos",
             )
 
     def solve(self, task: Task) -> Outcome:

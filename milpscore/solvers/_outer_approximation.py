@@ -38,13 +38,15 @@ class OuterApproximation(SessionSolver):
         if not task.program.takes_tangents:
             raise NotApplicableError(
                 f"outer_approximation adds tangents of a convex loss to model.cuts, which "
-                f"{task.program.formulation} has none of: use solver='highs'"
+                f"{task.program.formulation} has none of: use {{solver}}",
+                solver="highs",
             )
         statement = task.program.statement
         if statement.scales is not None and statement.arguments.get("penalty") == "eye":
             raise NotApplicableError(
                 "outer_approximation has no tangents of a norm of the points where their scale is "
-                "free: use solver='tree', or give a scale"
+                "free: use {solver}, or give a scale",
+                solver="tree",
             )
 
     def solve(self, task: Task) -> Outcome:

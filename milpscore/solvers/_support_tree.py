@@ -71,7 +71,10 @@ class SupportTree(SessionSolver):
         if task.kind != "exact" or not task.program.switches_terms:
             raise NotApplicableError(
                 "support_tree decides which terms are used: it needs an exact program with "
-                "max_terms or l0_penalty; use solver='highs' for this one"
+                "{max_terms} or {l0_penalty}; use {solver} for this one",
+                max_terms=...,
+                l0_penalty=...,
+                solver="highs",
             )
 
     def solve(self, task: Task) -> Outcome:

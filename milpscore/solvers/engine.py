@@ -363,7 +363,8 @@ def _run(
         engine.refuse(task)
         if options.client is not None and not engine.spreads:
             raise NotApplicableError(
-                f"{name} searches in this process alone: leave client out, or use solver='tree'"
+                f"{name} searches in this process alone: leave client out, or use {{solver}}",
+                solver="tree",
             )
         task, note = with_start(task, start)
         if outcome is None and task.start is None:
@@ -429,8 +430,8 @@ def _loaded(
         name = _choose(session) if name == "auto" else name
     elif program.kind != "exact":
         raise NotApplicableError(
-            f"{name} solves exact programs, and {of.formulation} is a relaxed one: use "
-            "solver='highs'"
+            f"{name} solves exact programs, and {of.formulation} is a relaxed one: use {{solver}}",
+            solver="highs",
         )
     return SOLVERS.name_of(name), Task(of, options, session=session), outcome
 

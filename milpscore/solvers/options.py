@@ -79,7 +79,7 @@ def require_solver(name: str) -> None:
 def require(fine: bool, name: str, value: Any, wanted: str) -> None:
     """Raise OptionError unless ``fine``."""
     if not fine:
-        raise OptionError(f"{name} must be {wanted}, got {value!r}")
+        raise OptionError(f"{{argument}} must be {wanted}, got {value!r}", argument=name)
 
 
 def _option(default: Any, fits: Callable[[Any], bool], wanted: str) -> Any:

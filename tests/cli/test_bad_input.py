@@ -254,7 +254,7 @@ def test_sparse_rounding_needs_its_k() -> None:
 
 
 def test_fused_lasso_needs_bins() -> None:
-    refused(lambda: fused_lasso(X, Y), "bin the data first", "--bins")
+    refused(lambda: fused_lasso(X, Y), "bin the data first (Binner)")
     half = Design(X, np.array([-1, 1, -1, 1]), np.ones(4), noisy(p=2).columns, ((0,),))
     refused(lambda: fused_lasso(half), "bin the data first")
     refused(lambda: fused_lasso_by_feature(noisy()), "bin the data first")

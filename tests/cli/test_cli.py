@@ -347,12 +347,12 @@ PYTHON = re.compile(
         ({"ill": "yes"}, [], "column 'ill' holds 'yes' in all 40 row(s)"),
         ({"age": np.inf}, [], "'age' holds 40 infinite value(s)"),
         ({"age": np.nan}, ["--missing", "error"], "--missing bin"),
-        ({"ill": range(40)}, [], "--positive LABEL"),
+        ({"ill": range(40)}, [], "--positive=LABEL"),
         ({"age": -1}, ["--weights-column", "age"], "line of the file 2, 3, 4, 5, 6 and 35 more"),
         ({}, ["--set", "max_terms=-1"], "--max-terms must be a whole number >= 0 or null"),
         ({}, ["--set", "max_terms=two"], "--max-terms"),
         ({}, ["--formulation", "fused-lasso", "--encoding", "cumulative"], "bins"),
-        ({}, ["--formulation", "sparse-rounding", "--set", "max_terms=null"], "--max-terms k"),
+        ({}, ["--formulation", "sparse-rounding", "--set", "max_terms=null"], "--max-terms=k"),
         ({}, ["--solver", "outer_approximation", "--formulation", "slim"], "use --solver highs"),
         ({}, ["--positive", "maybe"], "--positive maybe is not a label"),
         ({}, ["--csv-encoding", "klingon"], "--csv-encoding klingon is unknown"),
@@ -444,7 +444,7 @@ def test_predictions_keep_columns_and_tell_probabilities_and_groups(
     assert set(found["risk group"].astype(str)) <= set(loaded.risk_lines[0][1:])
     assert (found.groupby("total")["risk group"].nunique() == 1).all()
     fit(data, *card, "--formulation", "slim", "--out", out)
-    assert "fit a risk-score" in error("predict", out, data, "--groups")
+    assert "fit a risk score" in error("predict", out, data, "--groups")
     assert "'patients'" in error("predict", out, data, "--keep", "patients")
 
 

@@ -269,7 +269,7 @@ def test_a_path_that_its_time_ends_is_told(data: Path) -> None:
         (["--penalty", "scf", "--set", "eps=text"], "eps"),
         (["--penalty", "binarsity"], "add --bins N"),
         (["--penalty", "binarsity", "--bins", 3, "--encoding", "cumulative"], "bins"),
-        (["--penalty", "l2"], "give lams"),
+        (["--penalty", "l2"], "give --lams"),
         (["--penalty", "l1", "--lams", "a,b"], "numbers with commas"),
         (["--penalty", "l1", "--ratio", 2], "between 0 and 1"),
         (["--penalty", "l1", "--tol", 0], "tol"),
@@ -278,7 +278,7 @@ def test_a_path_that_its_time_ends_is_told(data: Path) -> None:
         (["--penalty", "facets", "--grid", "24"], "24x100"),
         (["--penalty", "facets", "--grid", "2x2", "--gamma", 1], "exclude each other"),
         (["--penalty", "facets", "--grid", "2x2", "--time-limit", 1], "leave out --time-limit"),
-        (["--penalty", "l1", "--cv", 2, "--time-limit", 1], "leave out time_limit"),
+        (["--penalty", "l1", "--cv", 2, "--time-limit", 1], "leave out --time-limit"),
         (["--penalty", "l1", "--plot", "figure.txt"], "must end in"),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_front_without_a_limit_goes_through_all_columns(data: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["--formulation", "hinge"], "build risk-score"),
+    (["--formulation", "hinge"], "build a risk score"),
     (["--epsilon", "-1"], "epsilon"),
     (["--pareto", "--epsilon", "0.1"], "--epsilon belongs to a pool"),
     (["--pareto", "--max-cards", "5"], "--max-cards belongs to a pool"),

@@ -91,7 +91,7 @@ def test_categories_become_columns(series: Any, expected: dict[str, list[int]]) 
         (np.empty((0, 2)), "0 row"),
         ([[1], [2], [3]], "X has 3 rows but y has 2"),
         ([[1], [np.inf]], "'x0' holds 1 infinite"),
-        ([[1, 1], [np.nan, 2]], r"NaN.*'x0' \(1\).*missing=\"bin\""),
+        ([[1, 1], [np.nan, 2]], r"NaN.*'x0' \(1\).*missing='bin'"),
         (pd.DataFrame({"a": ["u", None]}), r"'a' \(1\)"),
         (pd.DataFrame({"a": pd.array([1, pd.NA], dtype="Int64")}), r"'a' \(1\)"),
         (np.array([[1j], [2]]), "Complex data not supported"),

@@ -403,7 +403,7 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
     assert all(row["cv_auc"] >= 0.5 for row in json.loads(found.stdout)["table"])
     refused = run.invoke(app, [*fit, "--reading-memory", "1MB"])
     assert refused.exit_code == 2
-    assert "--reading-memory: reading takes at least 100MB" in refused.output
+    assert "reading takes at least 100MB" in refused.output
 
 
 def test_a_table_whose_columns_would_not_fit_is_verified_by_its_distinct_rows(
@@ -622,7 +622,7 @@ def test_what_a_sample_says_nothing_of_is_refused_by_name(tmp_path: Path) -> Non
     limit = {"constraints": [MaxErrors(share=0.4)], "max_terms": 1}
     refused(FormulationError, "a limit on errors", **limit, heuristic=True, formulation="slim")
     refused(OptionError, "confidence=1", confidence=1)
-    refused(OptionError, r"rows=500 \(--sample\): the table has 500 rows", rows=500)
+    refused(OptionError, r"rows=500: the table has 500 rows", rows=500)
     refused(DataError, "'x0' holds numbers as they are", reading={"binner": None})
 
 

@@ -79,7 +79,7 @@ def test_missing_values_pass_unless_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "y,a,b\n0,1,\n1,,\n")
     X, _ = read_table(path, "y")
     assert X.isna().sum().tolist() == [1, 2]
-    with pytest.raises(DataError, match=r"'a' \(1\), 'b' \(2\).*missing=\"bin\""):
+    with pytest.raises(DataError, match=r"'a' \(1\), 'b' \(2\).*missing='bin'"):
         read_table(path, "y", missing="error")
 
 

@@ -348,7 +348,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None
 
 def test_what_cannot_be_enumerated_is_refused_by_name() -> None:
     d = noisy()
-    with pytest.raises(NotApplicableError, match=r"hinge.*risk_score"):
+    with pytest.raises(NotApplicableError, match=r"hinge.*risk score"):
         pool(hinge(d, max_terms=2))
     with pytest.raises(NotApplicableError, match="exact"):
         pool(slim(d, max_terms=2).relaxed())

@@ -50,7 +50,7 @@ class Limits:
         for name in ("time_limit", "node_limit", "gap_abs", "gap_rel", "most_open", "memory"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                raise OptionError(f"{name} must be >= 0, got {value!r}")
+                raise OptionError(f"{{argument}} must be >= 0, got {value!r}", argument=name)
 
     def most_of(self, thing: Any, *parts: Any) -> int:
         """How many like a thing with these parts may be open."""
@@ -206,19 +206,21 @@ class Tree(Solver):
         if isinstance(statement.loss, ZeroOne) and scale_of(statement) is None:
             raise NotApplicableError(
                 "the tree search compares totals to the last digit, and these columns have too "
-                "many: round them, bring them to like sizes, or use solver='highs'"
+                "many: round them, bring them to like sizes, or use {solver}",
+                solver="highs",
             )
         if not isinstance(statement.loss, RiskLoss | ZeroOne):
             raise NotApplicableError(
-                f"the tree search has no bounds for the {statement.loss.name} loss: use "
-                "solver='highs'"
+                f"the tree search has no bounds for the {statement.loss.name} loss: use {{solver}}",
+                solver="highs",
             )
         change = program.added_by_user()
         if change:
             other = "highs" if isinstance(statement.loss, ZeroOne) else "outer_approximation"
             raise NotApplicableError(
                 f"the tree search works from the statement and cannot see that {change}: use "
-                f"solver='{other}'"
+                "{solver}",
+                solver=other,
             )
 
     def solve(self, task: Task) -> Outcome:

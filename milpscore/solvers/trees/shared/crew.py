@@ -107,7 +107,9 @@ class Crew:
         if self._losses > POLICY.most_replacements:
             raise SolverError(
                 "processes of the search were killed, perhaps for lack of memory: use fewer "
-                "threads or a lower memory_limit"
+                "{threads} or a lower {memory_limit}",
+                threads=...,
+                memory_limit=...,
             ) from error
         self._pool.shutdown(kill_workers=True)
         self._pool = None
