@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,14 +22,12 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     CARD,
-    CLASS_WEIGHT,
-    DATA,
     NODE_LIMIT,
     OUTPUT,
     PLOT,
+    SETTINGS,
     SOLVE,
-    WEIGHTS_COLUMN,
-    ClassWeight,
+    ColumnOptions,
     LimitOptions,
     OutputOptions,
     argument,
@@ -76,18 +74,7 @@ _SUMMARY = {
 def race_command(
     *,
     data: list[Path] = argument("DATA.csv...", "CSV files, each with a header line."),
-    target: str = option(DATA, "Column with the two labels.", metavar="COL", default=...),
-    positive: str | None = option(DATA, "Label to score.", metavar="VALUE"),
-    bins: int | None = option(DATA, "Cut numeric columns into about N bins.", metavar="N", min=2),
-    thresholds: Path | None = option(DATA, "Cut points by column: JSON or CSV.", metavar="FILE"),
-    encoding: Literal["onehot", "cumulative"] | None = option(
-        DATA, "A column for each cut (cumulative), or one for each bin (onehot)."
-    ),
-    missing: Literal["error", "bin"] | None = option(
-        DATA, "Refuse missing values, or give them a column."
-    ),
-    weights_column: str | None = WEIGHTS_COLUMN,
-    class_weight: ClassWeight | None = CLASS_WEIGHT,
+    columns: ColumnOptions,
     formulations: str = option(
         CARD,
         "Formulations; slim:textbook, slim:row-big-m, slim:merged and slim:conflicts are the 0-1 "
@@ -95,13 +82,7 @@ def race_command(
         metavar="NAME,NAME",
         default="slim",
     ),
-    settings: list[str] | None = option(
-        CARD,
-        "An argument of every formulation that has it (l0_penalty=0.01), or of one "
-        "(hinge.margin=2); the value is read as JSON; may be repeated.",
-        "--set",
-        metavar="KEY=VALUE",
-    ),
+    settings: list[str] | None = SETTINGS,
     limits: LimitOptions,
     solvers: str = option(
         SOLVE,
@@ -144,26 +125,19 @@ def race_command(
     race was stopped.
     """
     for path in data:
-        require_columns(path, target, weights_column)
+        require_columns(path, columns.target, columns.weights_column)
     require_folder(out, csv)
     require_drawable(plot)
     check_workers(jobs, dask)
     from milpscore_study import Race, race_study
 
-    cut: dict[str, Any] = {
-        "bins": bins,
-        "encoding": encoding,
-        "missing": missing or "error",
-        "thresholds": None,
-    }
-    if thresholds is not None:
+    common = vars(columns) | {"missing": columns.missing or "error"}
+    common["weights"] = common.pop("weights_column")
+    if columns.thresholds is not None:
         from milpscore.data import read_thresholds
 
-        cut["thresholds"] = {name: list(cuts) for name, cuts in read_thresholds(thresholds).items()}
-    common = {
-        "target": target, "positive": positive, "weights": weights_column,
-        "class_weight": class_weight, **cut,
-    }  # fmt: skip
+        cuts = read_thresholds(columns.thresholds)
+        common["thresholds"] = {name: list(points) for name, points in cuts.items()}
     study = race_study(
         [{"csv": str(path), **common} for path in data],
         names_of(formulations),

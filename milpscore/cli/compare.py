@@ -35,6 +35,7 @@ from milpscore.cli.groups import (
     PLOT,
     QUIET,
     SEED,
+    SETTINGS,
     SOLVE,
     DataOptions,
     LimitOptions,
@@ -72,13 +73,7 @@ def compare_command(
         metavar="NAME,NAME",
         default="slim,hinge",
     ),
-    settings: list[str] | None = option(
-        CARD,
-        "An argument of every formulation that has it (l0_penalty=0.01), or of one "
-        "(hinge.margin=2); the value is read as JSON; may be repeated.",
-        "--set",
-        metavar="KEY=VALUE",
-    ),
+    settings: list[str] | None = SETTINGS,
     constraints: Path | None = file("Operational constraints, as for 'milpscore fit'.", CARD),
     time_limit: float = seconds(
         "Seconds of solving for the whole table, shared by the formulations; half of it goes "

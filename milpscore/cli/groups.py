@@ -226,10 +226,9 @@ def names_of(text: str | None) -> list[str]:
 
 
 @dataclass(frozen=True)
-class TableOptions(FileOptions):
-    """The table and its labels; columns as they are unless cuts are asked for."""
+class ColumnOptions:
+    """The labels of a table and their weights, and how its columns are cut."""
 
-    data: Path = DATA_FILE
     target: str = option(
         DATA, "Column with the two labels.", metavar="COL", show_default=False, default=...
     )
@@ -260,6 +259,13 @@ class TableOptions(FileOptions):
     )
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
+
+
+@dataclass(frozen=True)
+class TableOptions(ColumnOptions, FileOptions):
+    """The table and its labels; columns as they are unless cuts are asked for."""
+
+    data: Path = DATA_FILE
     drop: str | None = option(
         DATA,
         "Columns that are no features, say what is known too late; #8 is the eighth.",
@@ -623,6 +629,15 @@ def constraints_of(path: Path | None) -> dict[str, Any]:
     from milpscore.constraints import read_constraints
 
     return {"constraints": read_constraints(path)}
+
+
+SETTINGS = option(
+    CARD,
+    "An argument of every formulation that has it (l0_penalty=0.01), or of one (hinge.margin=2); "
+    "the value is read as JSON; may be repeated.",
+    "--set",
+    metavar="KEY=VALUE",
+)
 
 
 # ---------------------------------------------------------------- the solve, and what is written
