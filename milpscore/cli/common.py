@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import signal
 import sys
 import threading
@@ -103,7 +104,7 @@ def tell_warnings(design: Design, quiet: bool) -> None:
         if len(design.classes) == 2 and not hasattr(design, "levels"):
             say(scored_label(design))
         for warning in design.warnings:
-            spell = speller(("decimal", "features"))
+            spell = speller(("features",))
             text = warning.for_command(spell) if isinstance(warning, Message) else warning
             say(f"Warning: {text}")
 

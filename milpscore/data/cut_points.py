@@ -245,7 +245,7 @@ class Cutting:
             asked = [name for name, why in left_out.items() if why in _QUESTIONS]
             back = f" Is {listing(asked)} a measurement? {_ASK_BACK}" if asked else ""
             remark = f"left out, of no use to a card: {said}.{back}"
-            made.remarks.insert(0, Message(remark, features=..., decimal=","))
+            made.remarks.insert(0, Message(remark, features=...))
         every = values if complete else None
         return Learned(tuple(columns), tuple(blocks), tuple(made.remarks), unlike, every)
 
