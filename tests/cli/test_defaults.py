@@ -48,6 +48,7 @@ OF_THE_DOOR = {
     "certificate": "the card's own, or one to be shown",
     "blocks": "a card has none, a penalty must be told",
     "encoding": "of a file's text, or of bins",
+    "format": "of a study's tables, or of a card's page",
     "name": "of a part of a model, or of a rule",
     "names": "an answer's own, or a choice",
     "out": "an array to fill, or a file to write",
