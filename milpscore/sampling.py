@@ -14,13 +14,22 @@ from milpscore.core.clock import Clock
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, OptionError, SolverError, listing
 from milpscore.core.program import Program
-from milpscore.core.result import Result
+from milpscore.core.result import Result, Termination, claim_of
+from milpscore.core.statement import Statement
 from milpscore.fitting import FORMULATION, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
+from milpscore.losses import RiskLoss
 from milpscore.solvers.options import Options
 
 LEAST_RISK = 0.001
 """The least risk a card may give a row if a bound from a sample is to cover the card."""
+
+
+DRAWN = 50_000
+"""Rows drawn to choose the features of a card for all rows."""
+
+BOUND_TOLERANCE = 3e-4
+"""What a bound over all rows may lose, for the sake of its time."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,102 @@ def fit_sample(
     features = listing(dict.fromkeys(column.feature for column in design.columns))
     said = f"among cards of {features} alone, chosen on {drawn:,} rows of {of:,}"
     return SampleFit(design, whole, replace(result, caveat=said), found, bound)
+
+
+def fit_all_rows(
+    source: Any,
+    target: str,
+    formulation: str = FORMULATION,
+    *,
+    class_weight: Any = None,
+    time_limit: float = Options.time_limit,
+    random_state: int = 0,
+    reading: Mapping[str, Any] | None = None,
+    **fitting: Any,
+) -> tuple[Program, Result]:
+    """Fit a card to all rows of a table with too many patterns for an exact search.
+
+    The fast mode chooses features on rows drawn by chance, then points and cuts of these features
+    on all rows. The bound of a risk score under the logistic loss is over all rows and features: no
+    real weights of the size allowed have a smaller loss.
+
+    Parameters
+    ----------
+    source, target, formulation, random_state
+        As for :func:`fit_sample`.
+    class_weight
+        As in the builders.
+    time_limit : float
+        Bounds the work of the fast mode, as in :func:`fit_card`.
+    reading : mapping, optional
+        Further arguments of :func:`milpscore.data.stored_rows`.
+    **fitting :
+        Further arguments of :func:`fit_card`, by default ``max_terms=5``. With ``heuristic``
+        there is no bound.
+
+    Returns
+    -------
+    (Program, Result)
+        The program is over the distinct rows in the columns of the card's features.
+
+    Raises
+    ------
+    DataError, SizeError, OptionError
+        If the table cannot be used as it is.
+    SolverError
+        If no card was found.
+    """
+    from milpscore.data import stored_rows
+    from milpscore.data.cut_points import Learned
+
+    name = FORMULATIONS.name_of(formulation)
+    bounded = not fitting.pop("heuristic", False)
+    common: dict[str, Any] = {**with_few_terms(name, fitting), "random_state": random_state}
+    common |= {"time_limit": time_limit, "heuristic": True}
+    with stored_rows(source, target, class_weight=class_weight, **(reading or {})) as rows:
+        sample = rows.drawn(DRAWN, random_state)
+        chosen, found = fit_card(sample, name, **common)
+        if found.card is None:
+            raise SolverError(f"no card was found on {len(sample.y):,} rows: {found.message}")
+        used = _columns_used(sample, found.card)
+        columns, blocks = tuple(used["columns"]), tuple(used["blocks"])
+        design = rows.merge(Learned(columns, blocks, sample.warnings, True, None))
+        program, result = fit_card(design, name, **common)
+        bound = _least_loss(rows, chosen.statement, random_state) if bounded else 0.0
+        said = (
+            f"{rows.n_rows:,} rows are too many for an exact search: features were chosen by the"
+            f" fast mode on {len(sample.y):,} rows drawn by chance, points on all rows"
+        )
+    if bound > 0.0 and result.verified:
+        said += "; the bound is that of real weights on all columns"
+        claim = claim_of(True, result.objective, bound, trivial=0.0)
+        result = replace(
+            result, dual_bound=min(bound, result.objective), claim=claim,
+            termination=Termination.WORK_LIMIT,
+        )  # fmt: skip
+    return program, result.with_remark(said)
+
+
+def _least_loss(rows: Any, statement: Statement, random_state: int) -> float:
+    """A bound on the loss of all cards over all rows; 0 where there is none.
+
+    The real weights of a card are its points over its scale. Duality bounds the loss of all real
+    weights, plus lam times the sum of their sizes; that sum is limited by the statement.
+    """
+    from milpscore.penalties import L1
+    from milpscore.proximal import path_out_of_core
+
+    loss, (lower, upper) = statement.loss, statement.ranges
+    if not isinstance(loss, RiskLoss) or loss.base.name != "logistic":
+        return 0.0
+    scale: Any = loss.scale if statement.scales is None else statement.scales.lower
+    sizes = np.sort(np.maximum(np.abs(lower), np.abs(upper)).astype(float))[::-1]
+    most = max(float(sizes[: statement.max_terms].sum()) / float(scale), 1e-9)
+    lam = BOUND_TOLERANCE / most
+    (model,) = path_out_of_core(
+        rows, penalty=L1, lams=[lam], tol=1e-6, random_state=random_state
+    ).results
+    return model.dual_objective - BOUND_TOLERANCE
 
 
 def sample_deviation(proved: float, rows: int, confidence: float, largest: float) -> float:

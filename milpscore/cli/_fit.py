@@ -40,7 +40,12 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.core.clock import Clock
-from milpscore.core.errors import MilpscoreError, OptionError, require_ending
+from milpscore.core.errors import (
+    MilpscoreError,
+    OptionError,
+    TooManyPatternsError,
+    require_ending,
+)
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -209,13 +214,39 @@ def _exact(
     how: dict[str, Any],
 ) -> tuple[list[str], Any, Program, Result, None, float]:
     """The features of the table, the table, the program, its answer, no bound, the seconds."""
-    table = data.table(formulation)
-    words.check(names := data.names(table))
-    clock = Clock.of(solving.time_limit)  # reading stands apart
-    design = data.design(formulation, table)
+    try:
+        table = data.table(formulation)
+        words.check(names := data.names(table))
+        clock = Clock.of(solving.time_limit)  # reading stands apart
+        design = data.design(formulation, table)
+    except TooManyPatternsError:
+        if data.weights_column is not None or "rounding" in formulation:
+            raise
+        return _all_rows(data, formulation, arguments, solving, output, words, how)
     program, result = _solved(design, formulation, arguments, solving, output, how, clock)
     # by cuts, where jumps are penalised
     return names, table, program, result, None, clock.seconds
+
+
+def _all_rows(
+    data: DataOptions,
+    formulation: str,
+    arguments: dict[str, Any],
+    solving: SolveOptions,
+    output: OutputOptions,
+    words: WordOptions,
+    how: dict[str, Any],
+) -> tuple[list[str], Any, Program, Result, None, float]:
+    """The same of a table with too many patterns for an exact search."""
+    from milpscore.data.sources import names_of
+
+    words.check(names := names_of(data.data))
+    began = time.perf_counter()
+    program, result = data.all_rows(
+        formulation, time_limit=solving.time_limit, random_state=solving.seed,
+        progress=output.progress, options=solving.options, **how, **arguments,
+    )  # fmt: skip
+    return names, None, program, result, None, time.perf_counter() - began
 
 
 def _sampled(

@@ -400,6 +400,17 @@ class TableOptions(ColumnOptions, FileOptions):
             self.data, self.target, formulation, rows=rows, reading=reading, **fitting
         )
 
+    def all_rows(self, formulation: str, **fitting: Any) -> tuple[Any, Any]:
+        """Return program and result for all rows of a table of too many patterns."""
+        from milpscore.formulations.building import encoding_for
+        from milpscore.sampling import fit_all_rows
+
+        reading = self._drawn("--weights-column", **encoding_for(FORMULATIONS[formulation]))
+        return fit_all_rows(
+            self.data, self.target, formulation, class_weight=self.class_weight, reading=reading,
+            **fitting,
+        )  # fmt: skip
+
     def stored(self) -> Any:
         """The rows of a table of too many patterns, in a temporary file."""
         from milpscore.data import stored_rows
@@ -458,8 +469,8 @@ class DataOptions(TableOptions):
     raw: bool = option(
         DATA,
         "Columns as they are: numbers by the unit, a column for each category, nothing left out. "
-        "Otherwise numbers are cut into 10 bins, two of the cuts by the labels (5 or 3 of few "
-        "rows, none by the labels), and identifiers, dates and repetitions left out.",
+        "Otherwise numbers are cut into 10 bins, 5 or 3 of few rows, and "
+        "identifiers, dates and repetitions left out.",
         default=False,
     )
     levels: str | None = option(

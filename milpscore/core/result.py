@@ -48,7 +48,7 @@ class Termination(_Explained):
     TIME_LIMIT = "time_limit", "The time limit was reached."
     NODE_LIMIT = "node_limit", "The node limit was reached."
     ITERATION_LIMIT = "iteration_limit", "The iteration limit was reached."
-    WORK_LIMIT = "work_limit", "A limit cut the heuristic short: no solver ran, nothing is proved."
+    WORK_LIMIT = "work_limit", "A limit cut the search short: no solver ran."
     CARD_LIMIT = "card_limit", "As many cards as asked for were found."
     STALLED = "stalled", "No step lowers the objective any more in floating point."
     FLAT = "flat", "The last iterations hardly lowered the objective."

@@ -254,20 +254,16 @@ class Binner(TransformerMixin, BaseEstimator):
         """
         from milpscore.data.merged_rows import read_patterns
 
-        names: dict[str, str | None] = {}
-        table: Any = X
-        known = names_of(X)
-        for role, given in (("y", y), ("sample_weight", sample_weight)):
-            if given is None or isinstance(given, str):
-                names[role] = given
-                continue
-            name = next(n for k in count() if (n := f"{role}{'_' * k}") not in known)
-            names[role], table = name, with_columns(table, **{name: given})
+        table, names = named_table(X, y=y, sample_weight=sample_weight)
         design = read_patterns(
             table, str(names["y"]), weights=names["sample_weight"], class_weight=class_weight,
             positive=positive, binner=self, progress=False,
         )  # fmt: skip
-        self._take(design, [name for name in known if name not in names.values()])
+        return self.take_table(design, X, names)
+
+    def take_table(self, design: Design, X: Any, names: Mapping[str, str | None]) -> Design:
+        """Be fitted as a design of a `named_table` was made, and return the design."""
+        self._take(design, [name for name in names_of(X) if name not in names.values()])
         if not (is_table(X) or hasattr(X, "columns") or not hasattr(X, "shape")):
             del self.feature_names_in_
         return design
@@ -307,6 +303,19 @@ class Binner(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
+
+
+def named_table(X: Any, **given: Any) -> tuple[Any, dict[str, str | None]]:
+    """A table with labels and weights among its columns, and the names of their columns."""
+    names: dict[str, str | None] = {}
+    table, known = X, names_of(X)
+    for role, values in given.items():
+        if values is None or isinstance(values, str):
+            names[role] = values
+            continue
+        name = next(n for k in count() if (n := f"{role}{'_' * k}") not in known)
+        names[role], table = name, with_columns(table, **{name: values})
+    return table, names
 
 
 # --- a design, and its folds ---------------------------------------------------------------------

@@ -343,7 +343,8 @@ def _why_numbers_useless(
     """Return why a feature of numbers is of no use to a card, or an empty text."""
     numbers = np.unique(to_numbers(known))
     distinct = len(numbers)
-    if distinct < known.nunique() and (distinct == 1 or not orders(series)):
+    exact = known.dtype.kind == "f"  # others may be rounded to equal floats
+    if not exact and distinct < known.nunique() and (distinct == 1 or not orders(series)):
         return CODES
     if distinct == 1:
         return "one value" if len(known) == len(series) else ""

@@ -232,20 +232,14 @@ class Cutting:
                 left_out |= _named(columns, repeated)
                 values = np.delete(values, list(repeated), axis=1)
                 columns, blocks = _without(columns, blocks, repeated)
-        said = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:_SHOWN])
-        said += f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
         if not columns:
             raise DataError(
                 f"every feature has one value only ({{n_samples}}) or is of no use to a"
-                f" card: {said}, so there is nothing to cut; use more rows, other features, or"
-                ' useless="keep" (--raw).',
+                f" card: {_listed(left_out)}, so there is nothing to cut; use more rows, other"
+                ' features, or useless="keep" (--raw).',
                 n_samples=count,
             )
-        if left_out:
-            asked = [name for name, why in left_out.items() if why in _QUESTIONS]
-            back = f" Is {listing(asked)} a measurement? {_ASK_BACK}" if asked else ""
-            remark = f"left out, of no use to a card: {said}.{back}"
-            made.remarks.insert(0, Message(remark, features=...))
+        made.remarks[:0] = said_of(left_out)
         every = values if complete else None
         return Learned(tuple(columns), tuple(blocks), tuple(made.remarks), unlike, every)
 
@@ -370,6 +364,22 @@ def _grouped(
         f"text column {str(series.name)!r} has {len(texts)} categories: the {len(own)} most"
         f" frequent have a column each, the other {len(rest)} none. --features keeps all."
     )
+
+
+def _listed(left_out: Mapping[str, str]) -> str:
+    """Features with the reasons they are left out for; of many the first."""
+    said = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:_SHOWN])
+    return said + (f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else "")
+
+
+def said_of(left_out: Mapping[str, str]) -> list[str]:
+    """What is said of the features that are left out, if there are any."""
+    if not left_out:
+        return []
+    asked = [name for name, why in left_out.items() if why in _QUESTIONS]
+    back = f" Is {listing(asked)} a measurement? {_ASK_BACK}" if asked else ""
+    said = f"left out, of no use to a card: {_listed(left_out)}.{back}"
+    return [Message(said, features=...)]
 
 
 def _values(

@@ -30,6 +30,7 @@ from milpscore.core.errors import (
 )
 from milpscore.data.cells import Writing, cells_on, file_and_cells
 from milpscore.data.checking import (
+    MAX_CELLS,
     class_factors,
     encode_labels,
     lie_apart,
@@ -332,7 +333,8 @@ class _Scan:
         figures = scanned.fillna(0).iloc[0].tolist()  # of no rows
         self.count = int(figures[0])
         self._check_rows(*map(int, figures[1:6]))
-        if self.glancing is not None and self.count > POLICY.sure_factor * POLICY.max_patterns:
+        # as many columns per feature as cuts make at least
+        if self.glancing and self.count > POLICY.sure_factor * _most_patterns(2 * len(features)):
             self._glance(self.glancing)  # before anything looks at all rows
         found, figures = {}, more[0].iloc[0].tolist() if more else []
         for j, name in enumerate(whole):
@@ -605,7 +607,10 @@ class _Scan:
                 values += [Value(f"max({read})", "DOUBLE")]
             where = "" if name in self.clean else f"{read} IS NOT NULL{self._and}"
             asks[name] = Ask(f"counting values of {name}", keys, values, where)
-        answers = dict(zip(asks, self.rows.ask(*asks.values()), strict=True))
+            if self._hardly_repeats(seen) and name not in rounded:
+                asks[name] = Ask(f"reading {name}", keys, (), where, grouped=False)
+        read_of = dict(zip(asks, self.rows.ask(*asks.values()), strict=True))
+        answers = {n: t if asks[n].grouped else _counted(t) for n, t in read_of.items()}
         heavy = [
             name for name in rounded if _heaviest(answers[name]) > POLICY.heavy_share * self.count
         ]
@@ -613,6 +618,12 @@ class _Scan:
         for name, found in zip(heavy, self.rows.ask(*again) if again else (), strict=True):
             answers[name] = min(answers[name], found, key=_heaviest)
         return {name: self._series(name, answers.get(name), name in rounded) for name in names}
+
+    def _hardly_repeats(self, seen: _Seen) -> bool:
+        """Whether numbers are sorted in less time than grouped."""
+        return (
+            seen.kind == "number" and seen.distinct > POLICY.exact_values and self.weights is None
+        )
 
     def _series(
         self, name: str, found: pd.DataFrame | None, rounded: bool
@@ -684,12 +695,11 @@ class _Scan:
             self._look(())
         keys = [*reading.keys, self.key_of(self.target)]
         where = self._and.removeprefix(" AND ")
-        asked = Ask(
-            "merging rows", keys, self._figures, where, POLICY.max_patterns + 1, drawn=drawn
-        )
+        most = _most_patterns(len(learned.columns))
+        asked = Ask("merging rows", keys, self._figures, where, most + 1, drawn=drawn)
         (found,) = self.rows.ask(asked)
-        if len(found) > POLICY.max_patterns:
-            raise _too_many(f"more than {POLICY.max_patterns:,}")
+        if len(found) > most:
+            raise _too_many(f"more than {most:,}", most)
         target = found[f"k{len(keys) - 1}"]
         if "labels" not in vars(self):
             each = found["v0"].groupby(target, dropna=False).sum().reset_index()
@@ -730,20 +740,32 @@ class _Scan:
         (found,) = look.rows.ask(Ask("looking for patterns", keys, [Value("count(*)")], where))
         once, twice = (int((found["v0"] == times).sum()) for times in (1, 2))
         likely = min(self.count, len(found) + once * (once - 1) // (2 * (twice + 1)))
-        if likely > POLICY.sure_factor * POLICY.max_patterns:
+        if likely > POLICY.sure_factor * (most := _most_patterns(len(columns))):
             seen = f"of {look.count:,} rows looked at {len(found):,} differ"
-            raise _too_many(f"some {likely:,} (estimated: {seen})")
+            raise _too_many(f"some {likely:,} (estimated: {seen})", most)
 
 
-def _too_many(how: str) -> TooManyPatternsError:
+def _most_patterns(columns: int) -> int:
+    """Distinct rows beyond which no design of so wide rows is made."""
+    return min(POLICY.max_patterns, MAX_CELLS // max(columns, 1))
+
+
+def _too_many(how: str, most: int) -> TooManyPatternsError:
     """What to do about a table whose rows do not merge."""
     return TooManyPatternsError(
         f"the table has {how} distinct rows in these columns, too many for an exact answer (limit"
-        f" {POLICY.max_patterns:,}): bin measured columns (--bins 3), or name fewer features"
-        " (--features). What holds at this size: milpscore.sampling.fit_sample, or --sample 100000"
-        " on the command line (a card for all rows, and a bound of 95 % confidence from a random"
-        " sample), and milpscore path (penalised models of all rows, out of core)"
+        f" {most:,}): bin measured columns (--bins 3), or name fewer features (--features)."
+        " What holds at this size: `fit` without a column of weights (a fast card for all rows),"
+        " milpscore.sampling.fit_sample, or --sample 100000 on the command line (a card for all"
+        " rows, and a bound of 95 % confidence from a random sample), and"
+        " milpscore path (penalised models of all rows, out of core)"
     )
+
+
+def _counted(found: pd.DataFrame) -> pd.DataFrame:
+    """The distinct values of a column of numbers, and how many rows have each."""
+    values, counts = np.unique(found["k0"].to_numpy(np.float64), return_counts=True)
+    return pd.DataFrame({"k0": values, "v0": counts})
 
 
 def _heaviest(found: pd.DataFrame) -> int:

@@ -12,7 +12,7 @@ class DataPolicy:
     Attributes
     ----------
     max_patterns : int
-        Distinct rows beyond which no design is made.
+        Distinct rows beyond which no design is made; of many columns fewer.
     max_categories : int
         Categories of one feature beyond which it makes no columns.
     exact_values : int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import SizeError
 from milpscore.data.checking import class_weights
 from milpscore.data.columns import column_values
-from milpscore.data.cut_points import Made
+from milpscore.data.cut_points import Learned, Made, said_of
 from milpscore.data.sources import Ask, Value
 from milpscore.data.sql_codes import MAX_CODES, Reading, case_of, plain_values
 
@@ -90,6 +90,7 @@ class StoredRows:
     features: tuple[StoredFeature, ...]
     sizes: Sequence[int]  # rows of each stretch of the file
     weights: tuple[float, float]  # what a row of each class weighs
+    merge: Callable[[Learned], Design]  # the distinct rows in some columns
 
     @cached_property
     def coded(self) -> list[StoredFeature]:
@@ -178,6 +179,11 @@ class StoredRows:
         X, y, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
         return X, y, weight
 
+    def drawn(self, rows: int, random_state: int) -> Design:
+        """Some rows drawn by chance, as a design."""
+        X, y, weight = self.sample(rows, random_state)
+        return Design(X, y, weight, self.columns, self.blocks, self.classes, self.warnings)
+
 
 def store(scan: Any, made: Made, path: Path, class_weight: Any) -> StoredRows:
     """All rows in a file: of each stretch the classes, then the codes, then the numbers."""
@@ -224,5 +230,6 @@ def store(scan: Any, made: Made, path: Path, class_weight: Any) -> StoredRows:
     each = tuple(float(mass[codes == side][0]) for side in (0, 1))
     return StoredRows(
         path, tuple(made.columns), tuple(made.blocks), scan.labels.classes,
-        tuple(made.remarks), tuple(features), sizes, (each[0], each[1]),
+        (*said_of(made.left_out), *made.remarks), tuple(features), sizes, (each[0], each[1]),
+        lambda learned: scan.design(learned, class_weight),
     )  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
@@ -19,12 +21,26 @@ from milpscore import scorecard
 from milpscore.core.card import DecisionRule
 from milpscore.core.clock import Clock
 from milpscore.core.design import Column, Design, FloatArray, IntArray, plain_label
-from milpscore.core.errors import DataError, FormulationError, Registry, SizeError, SolverError
+from milpscore.core.errors import (
+    DataError,
+    FormulationError,
+    Registry,
+    SizeError,
+    SolverError,
+    TooManyPatternsError,
+)
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.core.statement import LAM, SmoothLoss, Statement
 from milpscore.data import Binner, apply_columns
-from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
+from milpscore.data.binner import named_table
+from milpscore.data.checking import (
+    MAX_CELLS,
+    default_names,
+    missing_counts,
+    refuse_missing,
+    validated_frame,
+)
 from milpscore.data.sources import at_size
 from milpscore.estimators._base import (
     Decided,
@@ -192,7 +208,8 @@ class CardClassifier(Decided, OnDesign):
         ----------
         X : DataFrame, array, sparse matrix, list of rows, or table of another library, (n, q)
             Relations of DuckDB, large files, and tables whose columns would not fit into memory are
-            read as by :func:`milpscore.data.read_patterns`. Or a Design, whose columns, classes and
+            read as by :func:`milpscore.data.read_patterns`, and with too many distinct rows fitted
+            as by :func:`milpscore.sampling.fit_all_rows`. Or a Design, whose columns, classes and
             weights are used as they are.
         y : array of shape (n,), or str
             Two distinct labels, or the name of their column in X.
@@ -223,15 +240,19 @@ class CardClassifier(Decided, OnDesign):
         if self.threshold_by is not None:
             DecisionBy.of(self.threshold_by)
         self.binner_ = self._binner() or Binner.raw()
-        design = self._design(X, y, sample_weight)
+        try:
+            fitted = self._design(X, y, sample_weight), self.formulation
+            program, result = fit_card(*fitted, **{**self._arguments(), "time_limit": clock})
+        except TooManyPatternsError:
+            if sample_weight is not None or not hasattr(self, "heuristic"):
+                raise
+            program, result = self._fit_all_rows(X, y, clock)
+        design = program.statement.design
         self.n_features_in_ = self.binner_.n_features_in_
         if hasattr(self.binner_, "feature_names_in_"):
             self.feature_names_in_ = self.binner_.feature_names_in_
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        program, result = fit_card(
-            design, self.formulation, **{**self._arguments(), "time_limit": clock}
-        )
         self._take(program, result)
         warn_of_unproved(self, [result])
         warn_of_questions(self, self.warnings_)
@@ -252,7 +273,7 @@ class CardClassifier(Decided, OnDesign):
             return design
         given = {"sample_weight": sample_weight, "class_weight": self.class_weight}
         try:
-            if not at_size(X):
+            if not at_size(X) and not self._wide(X):
                 X, y, given["sample_weight"] = rows_by_name(X, y, sample_weight)
                 labels, self.classes_ = class_labels(y)
                 return self.binner_.fit_design(X, labels, positive=self.classes_[1], **given)
@@ -261,6 +282,26 @@ class CardClassifier(Decided, OnDesign):
         design = self.binner_.fit_patterns(X, y, positive=max, **given)
         self.classes_ = np.array(design.classes)
         return design
+
+    def _wide(self, X: Any) -> bool:
+        """Whether the bins of a table in memory would not fit into it, if each feature has all."""
+        bins: Any = 2 if self.binner_.n_bins is None else self.binner_.n_bins
+        cells = math.prod(getattr(X, "shape", (0,))) * (9 if bins == "auto" else bins - 1)
+        return cells > MAX_CELLS and find_spec("duckdb") is not None
+
+    def _fit_all_rows(self, X: Any, y: Any, clock: Clock) -> tuple[Program, Result]:
+        """Return the card of a table of too many patterns; the binner is that of its features."""
+        from milpscore.sampling import fit_all_rows
+
+        table, names = named_table(X, y=y)
+        program, result = fit_all_rows(
+            table, str(names["y"]), self.formulation, class_weight=self.class_weight,
+            reading={"binner": self.binner_, "positive": max, "progress": False},
+            **{**self._arguments(), "time_limit": clock},
+        )  # fmt: skip
+        design = self.binner_.take_table(program.statement.design, X, names)
+        self.classes_ = np.array(design.classes)
+        return program, result
 
     def _take(self, program: Program, result: Result) -> None:
         """Set the attributes a fit fills."""
@@ -440,9 +481,12 @@ def warn_of_unproved(estimator: CardClassifier, results: Sequence[Result]) -> No
     raised = f"time_limit (now {limit:g} s)" if limit is not None else "time_limit"
     if worst.termination is Termination.NODE_LIMIT:
         raised = "node_limit"
+    ended = worst.termination.sentence
+    if worst.termination is Termination.WORK_LIMIT:  # of many rows, whose bins are too many
+        ended, raised = f"{worst.message[0].upper()}{worst.message[1:]}.", "the rows per bin"
     warnings.warn(
         f"{type(estimator).__name__}: {which}the card is verified, but not proved to be the best: "
-        f"{how_far}. {worst.termination.sentence} For a proof raise {raised}, lower max_terms or "
+        f"{how_far}. {ended} For a proof raise {raised}, lower max_terms or "
         "the range of the points, or use fewer columns; mip_gap says which gap is small enough.",
         ConvergenceWarning,
         stacklevel=3,
