@@ -23,6 +23,24 @@ from ._doors import (
 )
 from ._version import __version__ as __version__
 from .comparison import compare as compare, compare_realisations as compare_realisations
+from .estimators import (
+    BinarsityClassifier as BinarsityClassifier,
+    BinarsityRegressor as BinarsityRegressor,
+    ConvexRoundingClassifier as ConvexRoundingClassifier,
+    EyeClassifier as EyeClassifier,
+    EyeRegressor as EyeRegressor,
+    FacetsClassifier as FacetsClassifier,
+    FacetsHingeClassifier as FacetsHingeClassifier,
+    FacetsRegressor as FacetsRegressor,
+    FusedLassoClassifier as FusedLassoClassifier,
+    HingeClassifier as HingeClassifier,
+    OrdinalScoreClassifier as OrdinalScoreClassifier,
+    PenalisedClassifier as PenalisedClassifier,
+    PenalisedRegressor as PenalisedRegressor,
+    RiskScoreClassifier as RiskScoreClassifier,
+    SlimClassifier as SlimClassifier,
+    SparseRoundingClassifier as SparseRoundingClassifier,
+)
 from .scorecard import Scorecard as Scorecard, embed as embed
 from .solvers import solve as solve
 from .verify import check as check

@@ -1,4 +1,4 @@
-"""``milpscore-check CSV CERTIFICATE``: exit code 0 proved, 1 something is not, 2 bad input."""
+"""``milpscore-check CSV CERTIFICATE`` in any order: exits with 0 proved, 1 not so, 2 bad input."""
 
 import argparse
 import sys
@@ -16,6 +16,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", help="column of the labels, where the certificate names none")
     parser.add_argument("--weights", help="column of the rows' weights, likewise")
     given = parser.parse_args(arguments)
+    if given.csv.suffix.lower() == ".json" and given.certificate.suffix.lower() != ".json":
+        given.csv, given.certificate = given.certificate, given.csv
 
     def progress(done: int, of: int) -> None:
         if sys.stderr.isatty() and done % 64 == 0:
@@ -23,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         found = check(given.csv, given.certificate, given.target, given.weights, progress)
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")  # the line of progress goes
     except Refused as error:
         sys.stderr.write(printable(f"milpscore-check: {error}") + "\n")
         return 2

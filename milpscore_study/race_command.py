@@ -154,9 +154,9 @@ def race_command(
     _show(race, output.json)
     if csv is not None:
         write_text(csv, race.table().to_csv(index=False))
-        say(f"The table was saved in {csv}.")
+        say(f"The table was saved in {csv}.", output.quiet)
     if plot is not None:
-        save_figure(race.figure(), plot)
+        save_figure(race.figure(), plot, output.quiet)
     errors = race.table()["error"]
     if not all(text.startswith(_STANDS_ASIDE) for text in errors if text):
         raise typer.Exit(NO_CARD)

@@ -194,3 +194,12 @@ def test_tagging_loads_a_kernel_and_nothing_else_heavy(tmp_path: Path) -> None:
     _, loaded, printed = run_child(tmp_path, HELP, "crf", "tag", "m.npz", "x.txt", runs=1)
     assert printed.splitlines()[:2] == ["the\tDT\tB", "dog\tNN\tI"]
     assert not loaded & (HEAVY - {"numba", "scipy"})  # the one Viterbi is a kernel
+
+
+def test_estimators_are_at_the_top() -> None:
+    from milpscore import estimators
+
+    classes = [name for name in estimators.__all__ if name.endswith(("Classifier", "Regressor"))]
+    bases = {"CardClassifier", "FormulationClassifier"}
+    for name in set(classes) - bases:
+        assert getattr(milpscore, name) is getattr(estimators, name)

@@ -23,7 +23,7 @@ from milpscore.data.designs import in_steps
 from milpscore.formulations.restating import restate
 from milpscore.verify import evaluate
 from milpscore_check.cards import Cards
-from milpscore_check.proof import prove
+from milpscore_check.proof import Progress, prove
 from milpscore_check.report import DAMAGE
 
 Status = Literal["proved", "refuted", "not proved", "not checked"]
@@ -81,6 +81,7 @@ def verify_certificate(
     sample_weight: Any = None,
     class_weight: Any = None,
     time_limit: float = PROOF_SECONDS,
+    progress: Progress | None = None,
 ) -> Verification:
     """Re-prove a certificate from the data.
 
@@ -97,6 +98,8 @@ def verify_certificate(
         As they were given to the builder; None with a Design.
     time_limit : float
         Seconds for solving anything again.
+    progress : callable, optional
+        Called with the leaves that are checked and the entries of the evidence (0: not known).
 
     Returns
     -------
@@ -126,7 +129,7 @@ def verify_certificate(
     parts += _card_and_objective(certificate, program)
     if any(part.status == "refuted" for part in parts[-2:]):
         return _unchecked(parts)
-    bound = _bound(certificate, program, time_limit)
+    bound = _bound(certificate, program, time_limit, progress)
     return Verification((*parts, bound, _claim(certificate, bound)))
 
 
@@ -239,7 +242,9 @@ def _card_and_objective(certificate: Certificate, program: Program) -> list[Part
     return [allowed, Part("objective", "proved", sentence)]
 
 
-def _bound(certificate: Certificate, program: Program, time_limit: float) -> Part:
+def _bound(
+    certificate: Certificate, program: Program, time_limit: float, progress: Progress | None
+) -> Part:
     """Check the bound by its evidence."""
     bound = certificate.bound
     if bound is None or bound <= 0:
@@ -247,13 +252,17 @@ def _bound(certificate: Certificate, program: Program, time_limit: float) -> Par
     if not bound <= certificate.objective:
         return Part("bound", "refuted", f"{bound:.9g} lies above the card's own objective")
     try:
-        return Part("bound", *_evidence(certificate, program, bound, time_limit))
+        return Part("bound", *_evidence(certificate, program, bound, time_limit, progress))
     except (NotApplicableError, DataError) as error:
         return Part("bound", "not proved", f"the evidence does not fit: {error}")
 
 
 def _evidence(
-    certificate: Certificate, program: Program, bound: float, time_limit: float
+    certificate: Certificate,
+    program: Program,
+    bound: float,
+    time_limit: float,
+    progress: Progress | None,
 ) -> tuple[Status, str]:
     """Check the bound by the recorded evidence, or by a second opinion if there is none."""
     kind, used = certificate.evidence.get("kind"), certificate.engine.get("random_state", 0)
@@ -261,7 +270,7 @@ def _evidence(
     seed = (int(used) + 1) % 2**31 if isinstance(used, int) else 1
     allowance = CLAIM_TOLERANCE * abs(certificate.objective)
     if kind == "leaves":
-        proved, sentence = _prove(certificate, program.statement.design, bound)
+        proved, sentence = _prove(certificate, program.statement.design, bound, progress)
         return ("proved" if proved else "not proved"), f"milpscore_check: {sentence}"
     if kind != "none":
         return "not proved", f"evidence of the kind {kind!r} is not known"
@@ -272,11 +281,14 @@ def _evidence(
     return status, f"{sentence} (no evidence is recorded: {reason})"
 
 
-def _prove(certificate: Certificate, design: Design, bound: float) -> tuple[bool, str]:
+def _prove(
+    certificate: Certificate, design: Design, bound: float, progress: Progress | None
+) -> tuple[bool, str]:
     """Let the independent checker judge the leaves."""
     try:
         cards = Cards(certificate.cards, design.shape[1])
-        return prove(exact_rows(design), cards, certificate.evidence, Fraction(bound))
+        given = exact_rows(design), cards, certificate.evidence, Fraction(bound)
+        return prove(*given) if progress is None else prove(*given, progress)
     except DAMAGE as error:
         return False, f"the evidence is damaged ({error})"
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -138,18 +138,18 @@ def fit_command(
     title = f"{data.target}, scored by {spelt(card.name)}"
     made = None if result.card is None else _shown(program, result, title, threshold_by)
     if made is not None:
-        made = _in_words(made, words, names)
+        made = _in_words(made, words, names, output.quiet)
     more: dict[str, Any] = {} if sample is None else {"sample": sample_bound}
     if check:
-        more["worth"] = made and _worth(program, result, table, solving.seed)
+        more["worth"] = made and _worth(program, result, table, solving.seed, output.quiet)
     # Printed before it is saved: a full disk must not cost the answer.
     _print_answer(output.json, design, result, made, seconds, more)
-    _note_one_answer(made, design)
+    _note_one_answer(made, design, output.quiet)
     if made is None:
         say(f"No card: {result.message or result.termination.sentence}")
     elif out is not None:
         made.save(out)
-        say(f"The card was saved in {out}.")
+        say(f"The card was saved in {out}.", output.quiet)
     if certificate is not None and made is not None:
         _save_certificate(certificate, program, result, data.source, output.progress)
     if interrupted.is_set() or str(result.termination) == "interrupted":
@@ -175,7 +175,7 @@ def _print_answer(
         print_text("\n".join([_as_text(made, result, seconds), *below]))
 
 
-def _worth(program: Program, result: Result, table: Any, seed: int) -> Worth | None:
+def _worth(program: Program, result: Result, table: Any, seed: int, quiet: bool) -> Worth | None:
     """What the card is worth on new rows; None, with a note, if that cannot be said."""
     from milpscore.core.result import Termination
     from milpscore.worth import card_worth
@@ -189,19 +189,19 @@ def _worth(program: Program, result: Result, table: Any, seed: int) -> Worth | N
     try:
         return card_worth(program, result, X if whole else None, cutting, seed)
     except MilpscoreError as error:
-        say(f"Note: no figure for new rows ({error}).")
+        say(f"Note: no figure for new rows ({error}).", quiet)
     except KeyboardInterrupt:
-        say("Note: no figure for new rows, as the refits were interrupted.")
+        say("Note: no figure for new rows, as the refits were interrupted.", quiet)
     return None
 
 
-def _note_one_answer(card: Any, design: Design) -> None:
+def _note_one_answer(card: Any, design: Design, quiet: bool) -> None:
     """Say so if a card answers all rows alike."""
     from milpscore.scorecard import Scorecard
     from milpscore.scorecard.decisions import one_answer
 
     if isinstance(card, Scorecard) and (odd := one_answer(card.points, card.bare_rule, design)):
-        say(f"Note: {odd.for_command(speller(('threshold_by', 'class_weight')))}.")
+        say(f"Note: {odd.for_command(speller(('threshold_by', 'class_weight')))}.", quiet)
 
 
 def _exact(
@@ -346,14 +346,14 @@ def _shown(
 
 
 def _in_words(
-    made: Scorecard | OrdinalCard, words: WordOptions, names: list[str]
+    made: Scorecard | OrdinalCard, words: WordOptions, names: list[str], quiet: bool
 ) -> Scorecard | OrdinalCard:
     """The card in its readers' words."""
     from milpscore.scorecard import Scorecard
 
     if isinstance(made, Scorecard):
-        return words.on(made, names)
-    return replace(made, card=words.on(made.card, names))
+        return words.on(made, names, quiet)
+    return replace(made, card=words.on(made.card, names, quiet))
 
 
 def _groups(card: OrdinalCard) -> dict[str, Any]:
@@ -392,13 +392,14 @@ def _save_certificate(
     made.to_json(path)
     kind, reason = made.evidence["kind"], made.evidence.get("reason", "")
     said = f"no evidence ({reason}): the verifier solves again" if kind == "none" else kind
-    say(f"The certificate was saved in {path}; evidence: {said}.")
+    say(f"The certificate was saved in {path}; evidence: {said}.", progress is False)
 
 
 def export_command(
     *,
     data: DataOptions,
-    model: Path = argument("MODEL", "File to write; ends in .mps or .lp."),
+    model: Path | None = argument("[MODEL]", "File to write; ends in .mps or .lp.", default=None),
+    out: Path | None = file("The same as an option."),
     card: CardOptions,
     limits: LimitOptions,
     output: QuietOption,
@@ -410,6 +411,9 @@ def export_command(
 ) -> None:
     """Write a program as an LP or MPS file; of a smooth loss the tangents are found first."""
     arguments = card.arguments(limits)
+    if (model is None) == (out is None):
+        raise OptionError("name one file to write, ending in .mps or .lp: --out FILE")
+    model = cast(Path, model or out)
     require_folder(model)
     from milpscore.core.program import MODEL_FILES
 
@@ -419,7 +423,7 @@ def export_command(
     if relaxed is not None:
         program = program.relaxed() if relaxed else program.exact()
     if program.takes_tangents:
-        _put_tangents_in(program)
+        _put_tangents_in(program, output.quiet)
     path = program.write(model)
     tell_warnings(design, output.quiet)
     size = program.size
@@ -429,14 +433,15 @@ def export_command(
     )
 
 
-def _put_tangents_in(program: Program) -> None:
+def _put_tangents_in(program: Program, quiet: bool) -> None:
     """Solve a smooth loss's program by its tangents, which stay in the model."""
     from milpscore.solvers import solve
 
     result = solve(program, "outer_approximation", second_opinion=False, progress=False)
     say(
         f"The file holds {len(program.model.cuts)} tangents of the loss, which lie below it; found "
-        f"by outer approximation in {result.solve_seconds:.2g} s"
+        f"by outer approximation in {result.solve_seconds:.2g} s",
+        quiet,
     )
 
 

@@ -127,10 +127,10 @@ def pool_command(
             _print_front(found)
     if out is not None:
         write_text(out, found.table.to_csv(index=False))
-        say(f"The cards were saved in {out}.")
+        say(f"The cards were saved in {out}.", output.quiet)
     some = len(found) if isinstance(found, pools.Pool) else len(found.best)
     if plot is not None and some:
-        save_figure(_figure(found), plot)
+        save_figure(_figure(found), plot, output.quiet)
     elif plot is not None:
         say("There is no card to draw.")
     if certificates is not None and not isinstance(found, pools.Pool):
@@ -174,7 +174,10 @@ def _certify(front: Front, folder: Path, source: dict[str, Any], progress: bool 
         path = folder / f"terms-{k}.json"
         made = front.certificate(k, source=source, progress=progress)
         made.to_json(path)
-        say(f"The certificate was saved in {path}; evidence: {made.evidence['kind']}.")
+        say(
+            f"The certificate was saved in {path}; evidence: {made.evidence['kind']}.",
+            progress is False,
+        )
 
 
 def _report(found: Pool | Front) -> dict[str, Any]:

@@ -38,9 +38,10 @@ def spelt(name: str) -> str:
     return name.replace("_", "-")
 
 
-def say(text: str) -> None:
-    """Write one line to standard error, with control characters escaped."""
-    typer.echo(printable(text), err=True)
+def say(text: str, quiet: bool = False) -> None:
+    """Write one line to standard error, with control characters escaped; nothing where quiet."""
+    if not quiet:
+        typer.echo(printable(text), err=True)
 
 
 def print_text(text: str) -> None:
@@ -180,11 +181,11 @@ def require_drawable(plot: Path | None) -> None:
     matplotlib.use("Agg")
 
 
-def save_figure(figure: Any, plot: Path) -> None:
+def save_figure(figure: Any, plot: Path, quiet: bool = False) -> None:
     """Save a figure that was drawn after :func:`require_drawable`, and say so."""
     with replacing(plot) as part:
         figure.savefig(part, dpi=150)
-    say(f"The figure was saved in {plot}.")
+    say(f"The figure was saved in {plot}.", quiet)
 
 
 @contextmanager

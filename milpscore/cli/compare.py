@@ -152,7 +152,7 @@ def compare_command(
     if plot is not None:
         from milpscore_show.plots import comparison_figure
 
-        save_figure(comparison_figure(answer), plot)
+        save_figure(comparison_figure(answer), plot, output.quiet)
     if report is not None:
         _write_page(answer, report, seed, data.target)
     if interrupted.is_set():

@@ -67,9 +67,9 @@ def file(help: str, panel: str = OUTPUT) -> Any:
     return option(panel, help, metavar="FILE")
 
 
-def argument(metavar: str, help: str) -> Any:
+def argument(metavar: str, help: str, default: Any = ...) -> Any:
     """A positional argument."""
-    return Asked(..., typer.Argument(metavar=metavar, help=help, show_default=False))
+    return Asked(default, typer.Argument(metavar=metavar, help=help, show_default=False))
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -129,7 +129,7 @@ class WordOptions:
         "the header feature,name,unit,column,line,text."
     )
 
-    def on(self, card: Scorecard, table: Iterable[str] = ()) -> Scorecard:
+    def on(self, card: Scorecard, table: Iterable[str] = (), quiet: bool = False) -> Scorecard:
         """The card in these words, a remark for those it has no use for.
 
         Columns of the table that are no features of the card keep their words to themselves.
@@ -142,7 +142,7 @@ class WordOptions:
             words = {k: own for k, own in read_words(self.labels).items() if k not in silent}
         made = card.with_words(words, title=self.title, outcome=self.outcome)
         if made.unused_words:
-            say(f"Note: the card has no line for the labels {listing(made.unused_words)}.")
+            say(f"Note: the card has no line for the labels {listing(made.unused_words)}.", quiet)
         return made
 
     def check(self, table: Iterable[str]) -> None:

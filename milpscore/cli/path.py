@@ -39,7 +39,13 @@ from milpscore.cli.groups import (
     option,
     settings_of,
 )
-from milpscore.core.errors import DataError, OptionError, TooManyPatternsError, did_you_mean
+from milpscore.core.errors import (
+    DataError,
+    OptionError,
+    TooManyPatternsError,
+    did_you_mean,
+    near_matches,
+)
 from milpscore.losses.registry import EXACT_ONLY, LOSSES
 from milpscore.penalties import PENALTIES
 
@@ -80,7 +86,7 @@ def path_command(
     *,
     data: TableOptions,
     penalty: str = option(
-        CARD, f"One of {', '.join(penalty_names())}.", metavar="NAME", default=...
+        CARD, f"One of {', '.join(penalty_names())}.", metavar="NAME", default="l1"
     ),
     output: OutputOptions,
     loss: str = option(
@@ -203,7 +209,7 @@ def path_command(
         say(f"Stopped at the time limit, after {len(found.table)} models.")
     _tell_unfinished(found.table, tol)
     if plot is not None:
-        save_figure(_figure(found, design, gamma), plot)
+        save_figure(_figure(found, design, gamma), plot, output.quiet)
 
 
 # ---------------------------------------------------------------- what was asked for
@@ -302,7 +308,10 @@ def _penalty_maker(
     name: str, design: Design, asked: dict[str, Any], binned: bool
 ) -> Callable[..., ProxPenalty]:
     """What makes the penalty from lam (and gamma, where a grid varies it); tried once."""
-    if (found := PENALTIES.name_of(name)) in _SETS:
+    if (found := PENALTIES.name_of(name) if name in PENALTIES else name) not in PENALTIES:
+        hint = did_you_mean(spelt(name), penalty_names())
+        raise OptionError(f"no penalty {name!r}; {hint}there are {', '.join(penalty_names())}")
+    if found in _SETS:
         raise OptionError(f"{spelt(found)} is a set without a weight lam, and makes no path")
     made, name = PENALTIES[found], spelt(found)
     known = dict(list(inspect.signature(made).parameters.items())[1:])
@@ -350,7 +359,7 @@ def _known_columns(design: Design, expert: str) -> list[float]:
     features = {column.feature for column in design.columns}
     for one in wanted:
         if one not in features and one not in design.names:
-            hint = did_you_mean(one, sorted(features)) or "names are those of the columns."
+            hint = near_matches(one, sorted(features), "features")
             raise DataError(f"--expert-features: there is no feature {one!r}; {hint}")
     return [float(bool({c.feature, c.name} & set(wanted))) for c in design.columns]
 

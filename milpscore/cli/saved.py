@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -215,9 +216,12 @@ def verify_command(
 
     The bound is proved from the recorded evidence and the data, without the
     solver that found the card; where no evidence is recorded, by solving
-    again with another engine or seed. Exit code 0: everything claimed was
+    again with another engine or seed. The two files may come in either
+    order. Exit code 0: everything claimed was
     proved; 1: some part was refuted, or could not be proved.
     """
+    if data.suffix.lower() == ".json" and certificate.suffix.lower() != ".json":
+        certificate, data = data, certificate
     require_file(certificate)
     require_columns(data, target, encoding=written.csv_encoding or "utf-8")
     from milpscore.certificate import Certificate, verify_certificate
@@ -228,7 +232,11 @@ def verify_command(
         known, data, target, made, missing=made.data.get("missing", "error"),
         memory_limit=written.reading_memory,
     )  # fmt: skip
-    found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
+    with counting("checking", "leaves", not sys.stderr.isatty()) as tell:
+        found = verify_certificate(
+            made, X, y, time_limit=time_limit, **weights,
+            progress=tell and (lambda done, total: tell(done, 0, total)),
+        )  # fmt: skip
     if json:
         print_json({"proved": found.proved, "parts": [vars(part) for part in found.parts]})
     else:

@@ -216,10 +216,10 @@ def require_ending(name: str, endings: Sequence[str]) -> None:
         raise OptionError(f"cannot write {name}: the name must end in {known}")
 
 
-def near_matches(name: str, names: Collection[str]) -> str:
-    """Say which of ``names`` were perhaps meant by ``name``, for messages."""
+def near_matches(name: str, names: Collection[str], what: str = "columns") -> str:
+    """Say which of ``names`` were perhaps meant by ``name``, for messages; all if none is near."""
     by_lower = {other.lower(): other for other in names}
     near = get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.6)
     if near:
         return f"did you mean {listing(by_lower[match] for match in near)}?"
-    return f"the columns are {listing(names, 10)}."
+    return f"the {what} are {listing(names, 10)}."

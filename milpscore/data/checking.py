@@ -630,7 +630,8 @@ def positive_label(labels: list[Any], positive: Any, count: Callable[[], Sequenc
         chosen = _find(positive, labels)
         if chosen is None:
             raise DataError(
-                f"{{positive}} is not a label; choose one of {labels}.", positive=positive
+                f"{{positive}} is not a label; {near_matches(str(positive), texts, 'labels')}",
+                positive=positive,
             )
         return chosen
     said = [text.strip().casefold() in _YES for text in texts]
@@ -702,7 +703,10 @@ def _factors(class_weight: Mapping[Any, float], classes: Sequence[Any]) -> Float
     for label, value in class_weight.items():
         place = _find(label, classes)
         if place is None:
-            raise DataError(f"class_weight names {label!r}; the labels are {list(classes)}.")
+            raise DataError(
+                f"class_weight names {label!r};"
+                f" {near_matches(str(label), [*map(category_text, classes)], 'labels')}"
+            )
         try:
             factors[place] = value
         except (TypeError, ValueError, OverflowError) as error:

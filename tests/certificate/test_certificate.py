@@ -565,7 +565,7 @@ def run(*arguments: object) -> Any:
 def test_fit_writes_and_verify_proves(options: list[str], tmp_path: Path) -> None:
     data, card = tmp_path / "data.csv", tmp_path / "card.json"
     X.assign(y=Y).to_csv(data, index=False)
-    made = run("fit", data, "--target", "y", "--quiet", "--certificate", card, *options)
+    made = run("fit", data, "--target", "y", "--certificate", card, *options)
     assert made.exit_code == 0, made.output
     assert "The certificate was saved" in made.stderr
     done = run("verify", card, data, "--json")

@@ -255,7 +255,7 @@ def test_a_path_that_its_time_ends_is_told(data: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--penalty", "facet"], "did you mean facets?"),
+        (["--penalty", "facet"], "did you mean 'facets'?"),
         (["--penalty", "box"], "box is a set"),
         (["--penalty", "l1", "--loss", "hinge"], "use logistic"),
         (["--penalty", "l1", "--gamma", 1], "takes no --gamma"),
@@ -297,3 +297,11 @@ def test_ctrl_c_ends_with_its_code(data: Path, monkeypatch: pytest.MonkeyPatch) 
     assert done.exit_code == 130
     assert done.stdout == ""
     assert done.stderr.splitlines()[-1].startswith("Interrupted")
+
+
+def test_a_path_is_of_l1_unless_asked_and_names_what_the_list_names(data: Path) -> None:
+    given = [data, "--target", "ill", "--n-lams", 3]
+    assert report(*given)["penalty"] == report(*given, "--penalty", "l1")["penalty"] == "l1"
+    message = error(*given, "--penalty", "zzz")
+    assert f"there are {', '.join(penalty_names())}" in message
+    assert "did you mean 'elastic-net'?" in error(*given, "--penalty", "elastic")

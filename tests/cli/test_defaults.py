@@ -83,6 +83,7 @@ EXCEPTIONS = {
     ("lam", "estimators.RiskScoreClassifier"): "likewise",
     ("lam", "estimators.SlimClassifier"): "likewise",
     ("lam", "estimators.Penalised*"): "None leaves a penalty its own; LAM for a name",
+    ("penalty", "command path"): "l1: the one most ask for",
     ("penalty", "*risk_score"): "none unless one is named",
     ("penalty", "builder slim"): "likewise",
     ("penalty", "estimators.RiskScoreClassifier"): "likewise",

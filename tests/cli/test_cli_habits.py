@@ -1,0 +1,76 @@
+"""What people try at a command line: files in any order, names nearly right, silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from milpscore.cli.app import app
+from milpscore_check.__main__ import main
+
+
+def run(*arguments: object) -> Any:
+    """Run a command in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def error(*arguments: object) -> str:
+    """The line a command with bad input ends in."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    return str(done.stderr.splitlines()[-1])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"age": rng.integers(20, 60, 40), "marker": rng.integers(0, 5, 40)})
+    ill = frame["marker"] + rng.normal(size=40) > 2
+    path = tmp_path / "patients.csv"
+    frame.assign(ill=np.where(ill, "yes", "no")).to_csv(path, index=False)
+    return path
+
+
+def test_files_come_in_either_order(data: Path, tmp_path: Path, capsys: Any) -> None:
+    proof = tmp_path / "proof.json"
+    run("fit", data, "--target", "ill", "--max-terms", 1, "--certificate", proof)
+    for pair in ((proof, data), (data, proof)):
+        done = run("verify", *pair)
+        assert done.exit_code == 0, done.stderr
+        assert main([str(path) for path in pair]) == 0
+        assert "everything claimed was proved" in capsys.readouterr().out
+
+
+def test_the_program_to_export_is_named_in_one_of_two_ways(data: Path, tmp_path: Path) -> None:
+    model, other = tmp_path / "model.mps", tmp_path / "other.mps"
+    given = ["export", data, "--target", "ill", "--formulation", "slim", "--bins", 3]
+    assert run(*given, model).exit_code == 0
+    assert run(*given, "--out", other).exit_code == 0
+    assert model.read_text().splitlines()[1:] == other.read_text().splitlines()[1:]
+    assert "--out FILE" in error(*given)
+    assert "--out FILE" in error(*given, model, "--out", other)
+
+
+def test_near_labels_are_named(data: Path) -> None:
+    assert "did you mean 'yes'?" in error("fit", data, "--target", "ill", "--positive", "yess")
+    assert "the labels are " in error("fit", data, "--target", "ill", "--positive", "7")
+
+
+def test_quiet_is_quiet(data: Path, tmp_path: Path) -> None:
+    card, proof = tmp_path / "card.json", tmp_path / "proof.json"
+    done = run(
+        "fit", data, "--target", "ill", "--max-terms", 1, "-q",
+        "--out", card, "--certificate", proof,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert card.exists()
+    assert proof.exists()
+    figure = tmp_path / "path.png"
+    done = run("path", data, "--target", "ill", "--n-lams", 2, "-q", "--plot", figure)
+    assert done.stderr == ""
+    assert figure.exists()
