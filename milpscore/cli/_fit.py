@@ -88,8 +88,8 @@ def fit_command(
         CARD,
         "From which total the answer is positive: youden, prevalence, cost=10:1 (of a positive "
         "missed to one found in error), net-benefit=10% (the risk from which one would act) or "
-        "net-benefit (from the share of positives); "
-        "otherwise the fit's own, for a risk-score a risk of one half.",
+        "net-benefit (from the share of positives); by default prevalence for a risk-score, "
+        "otherwise the fit's own.",
         metavar="RULE",
     ),
     sample: int | None = option(
@@ -319,6 +319,7 @@ def _as_report(
         **({"scale": card.risk.scale} if card is not None and card.risk is not None else {}),
         "train_accuracy": None if errors is None else 1 - errors / counted,
         "errors": errors,
+        "decision": None if card is None else card.certificate.get("decision"),
         "n_rows": counted,
         "n_columns": design.shape[1],
         "classes": list(design.classes),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +44,7 @@ from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
     from milpscore.core.card import Card
+    from milpscore.core.statement import Statement
     from milpscore.pools import Front, Pool
 
 _SHOWN = 10
@@ -224,6 +224,8 @@ def _report(found: Pool | Front) -> dict[str, Any]:
 
 def _print_pool(pool: Pool) -> None:
     """How many cards and what is proved, the best of them, and what they say of the features."""
+    from milpscore.scorecard.rendering import signed
+
     console = standard_output()
     if not pool.cards:
         advice = ": loosen the constraints, the ranges or --max-terms" if pool.complete else ""
@@ -235,12 +237,12 @@ def _print_pool(pool: Pool) -> None:
     console.print(f"{many} {near}: {pool.missing}.\n")
     rows = pool.table.head(_SHOWN).to_dict("records")
     for row, card in zip(rows, pool.cards, strict=False):
-        row["card"] = _points(card, pool.statement.design.names)
+        row.update(_printed(pool.statement, card))
     columns = {
         "objective": PrintedColumn("objective", "{:.6f}"),
         "loss": PrintedColumn("loss", "{:.6f}"),
         "terms": PrintedColumn("terms"),
-        "intercept": PrintedColumn("intercept", "{:g}"),
+        "cut": PrintedColumn("positive from"),
         "card": PrintedColumn("card", words=True),
     }
     console.print(table(rows, columns))
@@ -251,8 +253,8 @@ def _print_pool(pool: Pool) -> None:
     used = used.sort_values("share", ascending=False, kind="stable").rename_axis("column")
     rows = used.reset_index().to_dict("records")
     for row in rows:
-        row["points"] = f"{row['min_points']:.0f} to {row['max_points']:.0f}"
-        row["rise"] = f"{row['min_reliance']:.4f} to {row['max_reliance']:.4f}"
+        row["points"] = signed(f"{row['min_points']:.0f} to {row['max_points']:.0f}")
+        row["rise"] = signed(f"{row['min_reliance']:.4f} to {row['max_reliance']:.4f}")
     columns = {
         "column": PrintedColumn("column", words=True),
         "share": PrintedColumn("cards", "{:.1%}"),
@@ -265,17 +267,19 @@ def _print_pool(pool: Pool) -> None:
 
 def _print_front(front: Front) -> None:
     """One line per size."""
-    names, rows = front.program.statement.design.names, []
+    rows = []
     for k, result in front.results.items():
-        card = "no card" if result.card is None else _points(result.card, names)
-        said = "dominated" if front.dominated[k] else card
-        rows.append({**result.summary(), "size": k, "card": said})
+        said = {"cut": "", "card": "dominated" if front.dominated[k] else "no card"}
+        if result.card is not None and not front.dominated[k]:
+            said = _printed(front.program.statement, result.card)
+        rows.append({**result.summary(), "size": k, **said})
     columns = {
         "size": PrintedColumn("terms"),
         "objective": PrintedColumn("objective", "{:.6f}"),
         "bound": PrintedColumn("bound", "{:.6f}"),
         "gap": PrintedColumn("gap", "{:.2%}"),
         "claim": PrintedColumn("claim"),
+        "cut": PrintedColumn("positive from"),
         "card": PrintedColumn("card", words=True),
     }
     console = standard_output()
@@ -284,8 +288,10 @@ def _print_front(front: Front) -> None:
     console.print(f"{front.seconds:.1f} s.{left}")
 
 
-def _points(card: Card, names: Sequence[str]) -> str:
-    """The points of a card in one line."""
-    used = card.coefficients.nonzero()[0].tolist()
-    said = ", ".join(f"{card.coefficients[j]:+d} {names[j]}" for j in used)
-    return said or "no points"
+def _printed(statement: Statement, card: Card) -> dict[str, str]:
+    """A card in one line, as ``fit`` prints it, and from which total it answers positive."""
+    from milpscore.scorecard.certified import shown_card
+    from milpscore.scorecard.rendering import card_line, exact_number, least_positive
+
+    shown = shown_card(statement, card)
+    return {"cut": exact_number(least_positive(shown)), "card": card_line(shown)}

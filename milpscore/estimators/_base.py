@@ -154,7 +154,8 @@ class Decided(ClassifierMixin):
         -------
         ndarray of shape (n, K)
             In the order of ``classes_``. With two classes the second is above 1/2 exactly where the
-            answer is positive, a card's tie by one float; not so where ``threshold_by`` chose.
+            answer is positive, a card's tie by one float; not so of a risk score, whose decision
+            is chosen by ``threshold_by``.
 
         Raises
         ------

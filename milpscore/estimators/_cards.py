@@ -56,9 +56,10 @@ from milpscore.estimators._base import (
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.building import encoding_for
+from milpscore.losses import RiskLoss
 from milpscore.scorecard import Scorecard, certified_card
 from milpscore.scorecard.certified import printed_divisor
-from milpscore.scorecard.decisions import DecisionBy, one_answer
+from milpscore.scorecard.decisions import DecisionBy, is_rare, one_answer
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ class CardClassifier(Decided, OnDesign):
         With ``heuristic``: improve that card by the searches a solve starts from.
     threshold_by : str or None
         From which total the answer is positive: "youden", "prevalence", "cost=10:1" or
-        "net-benefit=10%", chosen on the training rows; None leaves it to the fit. See
-        :func:`milpscore.scorecard.certified_card`.
+        "net-benefit=10%", chosen on the training rows; None is "prevalence" for a risk score and
+        otherwise the fit's own. See :func:`milpscore.scorecard.certified_card`.
     n_draws : int
         Relaxed programs only: draws of the randomised rounding.
     solver : str
@@ -193,7 +194,6 @@ class CardClassifier(Decided, OnDesign):
     result_: Result
     binner_: Binner
     coef_: IntArray
-    intercept_: FloatArray
     warnings_: tuple[str, ...]
     n_features_in_: int
     feature_names_in_: npt.NDArray[np.object_]
@@ -256,14 +256,17 @@ class CardClassifier(Decided, OnDesign):
         self._take(program, result)
         warn_of_unproved(self, [result])
         warn_of_questions(self, self.warnings_)
-        assert result.card is not None  # refused by `_take`
-        if self.threshold_by is None and design.step is not None:
-            answered = result.card.coefficients, DecisionRule(result.card.threshold, design.step)
-        else:
-            answered = self.coef_[0], self.scorecard_.bare_rule
-        if odd := one_answer(*answered, design):
+        if is_rare(design) and (odd := one_answer(*self._answered(program, result), design)):
             warnings.warn(f"{type(self).__name__}: {odd}.", UserWarning, stacklevel=2)
         return self
+
+    def _answered(self, program: Program, result: Result) -> tuple[IntArray, DecisionRule]:
+        """Points and rule of the answers; without the card if these are the fit's own."""
+        card, step = result.card, program.statement.design.step
+        chosen = self.threshold_by is not None or isinstance(program.statement.loss, RiskLoss)
+        if card is None or chosen or step is None:
+            return self.coef_[0], self.scorecard_.bare_rule
+        return card.coefficients, DecisionRule(card.threshold, step)
 
     def _design(self, X: Any, y: Any, sample_weight: Any) -> Design:
         """Return the design of the binner, merged if its rows would not fit into memory."""
@@ -316,11 +319,7 @@ class CardClassifier(Decided, OnDesign):
             plain_label(label)  # refused here where no card can carry it
         self._shown = _Shown(program.statement, result, self.threshold_by)
         divisor = printed_divisor(program.statement, result.card.coefficients)
-        # a decision chosen afterwards is the card's own, not the fit's
-        chosen = self.scorecard_.bare_rule.threshold if self.threshold_by else None
-        threshold = result.card.threshold / divisor if chosen is None else chosen
         self.coef_ = result.card.coefficients[np.newaxis, :] // divisor
-        self.intercept_ = np.array([float(-threshold)])
 
     def decision_function(self, X: Any) -> FloatArray:
         """w.x - T + step/2: > 0 exactly where the answer is positive, and never 0.
@@ -346,6 +345,11 @@ class CardClassifier(Decided, OnDesign):
         """One minus the risk of each row's total, and the risk, shape (n, 2)."""
         risk = self.scorecard_.risks(self._totals(X))
         return np.column_stack([1.0 - risk, risk])
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """-T of the decision for ``coef_``."""
+        return np.array([float(-self.scorecard_.bare_rule.threshold)])
 
     @property
     def scorecard_(self) -> Scorecard:
@@ -598,8 +602,8 @@ class RiskScoreClassifier(_Exact, CardClassifier):
     """The integer score of least logistic loss: its total is a risk, not only a decision.
 
     The risk of a row is 1 / (1 + exp(-(total - T) / scale)), and it is answered positive where the
-    risk is at least 1/2, unless ``threshold_by`` says otherwise. With ``class_weight`` or
-    ``sample_weight`` the risks are those of the population so weighted.
+    risk is high: at least the share of positives, unless ``threshold_by`` says otherwise. With
+    ``class_weight`` or ``sample_weight`` the risks are those of the population so weighted.
 
     Parameters
     ----------

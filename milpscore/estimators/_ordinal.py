@@ -150,7 +150,13 @@ node_limit, threads, client, memory_limit, random_state, verbose :
         self._stated = (program.formulation, design, dict(program.arguments))
         self._shown = ordinal_card(program, result)
         self.coef_ = result.card.coefficients[np.newaxis, : design.features]
-        self.intercept_ = np.array([float(result.card.intercept)])
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """-T of the lowest threshold for ``coef_``."""
+        check_is_fitted(self)
+        assert self.result_.card is not None  # refused by `_take`
+        return np.array([float(self.result_.card.intercept)])
 
     @property
     def _columns(self) -> tuple[Column, ...]:

@@ -215,6 +215,14 @@ class Scorecard:
         """The rule for w.x alone, without the base points."""
         return replace(self.rule, threshold=self.threshold - sum(self.base_points.values()))
 
+    def printed_total(self, fitted: Fraction) -> Fraction:
+        """The total, as it is printed, of one of the points as they were fitted."""
+        return fitted / self.divisor + sum(self.base_points.values())
+
+    def fitted_total(self, printed: Fraction) -> Fraction:
+        """The inverse of :meth:`printed_total`."""
+        return (printed - sum(self.base_points.values())) * self.divisor
+
     @cached_property
     def fitted_rule(self) -> DecisionRule:
         """The rule of the fit, which answers positive where the risk is 1/2 or more."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
@@ -54,8 +55,8 @@ def certified_card(
         "prevalence", a risk of at least the share of positives; "cost=10:1", what a positive missed
         costs and what one found in error does; "net-benefit=10%", the risk from which one would
         act ("net-benefit": the share of positives). A card without risks answers from the total
-        of least cost. Points, risks and what is proved stay. Default: the decision of the fit, for
-        a risk score a risk of 1/2.
+        of least cost. Points, risks and what is proved stay. Default: "prevalence" where the card
+        knows risks and has points, else the decision of the fit.
 
     Returns
     -------
@@ -75,9 +76,7 @@ def certified_card(
         raise NotApplicableError(f"the result has no card to show: {result.message}")
     card = Scorecard.from_card(result.card, design, title=title)
     if statement is not None:
-        card = with_coprime_points(with_least_zero(card, statement), statement)
-        # bins and points were found together: every value has its line
-        card = replace(card, in_full=statement.arguments.get("penalty") in JUMPS)
+        card = _printed(card, statement)
     counted = design.weight > 0
     if statement is not None and isinstance(statement.loss, ZeroOne) and statement.caveat:
         from milpscore.constraints.parts import wrong_rows
@@ -104,13 +103,42 @@ def certified_card(
         if isinstance(statement.loss, RiskLoss):
             certificate["loss_name"] = statement.loss.name
             certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
-    card = replace(card, certificate=certificate, risk=risk_scale(card, design, loss))
-    if threshold_by is None:
-        return card
-    from milpscore.scorecard.decisions import with_decision
+    return _decided(replace(card, certificate=certificate), design, loss, threshold_by)
 
-    card = with_decision(card, threshold_by, design)
-    # again, as the decision is an edge of the groups
+
+def shown_card(
+    statement: Statement, card: Card, title: str = "Scorecard", *, moved: Fraction | None = None
+) -> Scorecard:
+    """A card of a statement as every output shows it: points from 0, risks and decision.
+
+    ``moved``: a threshold by hand, of the points as they are in ``card``.
+    """
+    shown = _printed(Scorecard.from_card(card, statement.design, title=title), statement)
+    return _decided(shown, statement.design, statement.loss_of(card), None, moved)
+
+
+def _printed(card: Scorecard, statement: Statement) -> Scorecard:
+    """The card by its smallest points, the least of every feature 0 where that is allowed."""
+    card = with_coprime_points(with_least_zero(card, statement), statement)
+    # bins and points were found together: every value has its line
+    return replace(card, in_full=statement.arguments.get("penalty") in JUMPS)
+
+
+def _decided(
+    card: Scorecard,
+    design: Design,
+    loss: Any,
+    threshold_by: str | None,
+    moved: Fraction | None = None,
+) -> Scorecard:
+    """The card with its risks and its decision, which is an edge of the groups of totals."""
+    from milpscore.scorecard.decisions import with_cut, with_decision
+
+    card = replace(card, risk=bare_scale(card, loss))
+    if moved is None:
+        card = with_decision(card, threshold_by, design)
+    else:
+        card = with_cut(card, card.printed_total(moved), "hand", design)
     return replace(card, risk=risk_scale(card, design, loss))
 
 
@@ -219,13 +247,11 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     of many the ends, which say little more than "no" and "yes", are cut off, and if they are still
     many, ranges of equal width are printed, with the threshold as an edge.
     """
-    if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
+    if (bare := bare_scale(card, loss)) is None:
         return None
-    from milpscore.scorecard.risks import RiskScale
-
     possible = attainable_totals(card)
     least, most = (Fraction(possible[0]), Fraction(possible[-1])) if possible else (None, None)
-    scale = RiskScale(link, loss.fixed / card.divisor, unit=_unit(card), least=least, most=most)
+    scale = replace(bare, unit=_unit(card), least=least, most=most)
     counted = design.weight > 0
     totals = card.score_design(design.X)[counted]
     if possible and len(possible) <= POLICY.most_totals:
@@ -235,6 +261,15 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     return _observed(
         scale, totals, design.y[counted] > 0, design.weight[counted], design.rows[counted]
     )
+
+
+def bare_scale(card: Scorecard, loss: Any) -> RiskScale | None:
+    """How totals become risks, without what is printed of it; None for a loss without risks."""
+    if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
+        return None
+    from milpscore.scorecard.risks import RiskScale
+
+    return RiskScale(link, loss.fixed / card.divisor)
 
 
 def _unit(card: Scorecard) -> Fraction | None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 RARE = 0.25
 """A class of at most this share is rare."""
 
+DEFAULT = "prevalence"
+"""The decision of a card of risks for which no rule was given."""
+
 Flags = npt.NDArray[np.bool_]
 
 _HOW = (
@@ -65,12 +68,18 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
     """The card with the decision a rule chooses on the rows of a design; points and risks stay.
 
     A card that knows risks answers positive from the first total with the risk from which one
-    would act; one that only decides, from the total of least cost on these rows.
+    would act; one that only decides, from the total of least cost on these rows. Without a rule a
+    card of risks takes :data:`DEFAULT`, for a calibrated card the cut of the largest Youden index;
+    any other keeps the decision of its fit.
     """
-    by = DecisionBy.of(given)
     counted = design.weight > 0
     totals, weight = card.score_design(design.X)[counted], design.weight[counted]
     positive: Flags = design.y[counted] > 0
+    if given is None and (card.risk is None or not any(card.points)):
+        answered = card.rule.positive(totals)
+        figures = decision_figures(answered, positive, weight)
+        return _with_entries(card, decision={"by": "the fit", **figures})
+    by = DecisionBy.of(DEFAULT if given is None else given)
     risk = by.risk
     if by.name == "prevalence":
         risk = float(weight[positive].sum() / weight.sum())
@@ -78,23 +87,52 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
         chosen = _first_of_risk(card, risk, totals)
     else:
         chosen = _best(card, totals, positive, weight, risk)
-    made = replace(card, threshold=chosen, fitted_threshold=card.threshold)
-    right = made.rule.positive(totals) == positive
-    entries = {
-        "errors": int(design.rows[counted][~right].sum()),
-        "decision": {
-            "by": by.words,
-            "sensitivity": float(weight[positive & right].sum() / weight[positive].sum()),
-            "specificity": float(weight[~positive & right].sum() / weight[~positive].sum()),
-        },
+    return with_cut(card, chosen, by.words, design)
+
+
+def with_cut(card: Scorecard, cut: Fraction, by: str, design: Design) -> Scorecard:
+    """The card with a total chosen from which it answers positive, and what that gives."""
+    counted = design.weight > 0
+    made = replace(card, threshold=cut, fitted_threshold=card.fitted_rule.threshold)
+    answered = made.rule.positive(card.score_design(design.X)[counted])
+    positive: Flags = design.y[counted] > 0
+    return _with_entries(
+        made,
+        errors=int(design.rows[counted][answered != positive].sum()),
+        decision={"by": by, **decision_figures(answered, positive, design.weight[counted])},
+    )
+
+
+def decision_figures(answered: Flags, positive: Flags, weight: FloatArray) -> dict[str, float]:
+    """Sensitivity and specificity of answers, NaN-free: 0 without rows of a class."""
+    return {
+        name: float(
+            (weight * own * (answered == positive)).sum() / max((weight * own).sum(), 1e-300)
+        )
+        for name, own in (("sensitivity", positive), ("specificity", ~positive))
     }
-    return replace(made, certificate={**card.certificate, **entries})
+
+
+def _with_entries(card: Scorecard, **entries: Any) -> Scorecard:
+    """The card with entries in its certificate."""
+    return replace(card, certificate={**card.certificate, **entries})
+
+
+def decided_by_default(card: Scorecard) -> bool:
+    """Whether a card's decision was chosen by :data:`DEFAULT`."""
+    return bool(card.certificate.get("decision", {}).get("by") == DecisionBy.of(DEFAULT).words)
+
+
+def is_rare(design: Design) -> bool:
+    """Whether one class has at most :data:`RARE` of the weight."""
+    share = design.weight[design.y > 0].sum() / design.weight.sum()
+    return bool(min(share, 1 - share) <= RARE)
 
 
 def one_answer(points: Sequence[int] | IntArray, rule: DecisionRule, design: Design) -> Message:
     """What to do about a card that answers alike though one class is rare; empty for others."""
     share = design.weight[design.y > 0].sum() / design.weight.sum()
-    if min(share, 1 - share) > RARE:
+    if not is_rare(design):
         return Message("")
     used, counted = np.flatnonzero(points), design.weight > 0
     totals = rule.totals(design.X[:, used], np.asarray(points)[used])

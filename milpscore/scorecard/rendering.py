@@ -308,12 +308,21 @@ def _plainly(condition: str) -> str:
     return condition.translate(signs)
 
 
-def _cells(card: Scorecard) -> list[list[tuple[str, str, str]]]:
+def card_cells(card: Scorecard) -> list[list[tuple[str, str, str]]]:
     """Variable, condition and points of every row, by feature; its name stands in the first row."""
     return [
         [("" if k else row.feature, row.condition, row.points_text) for k, row in enumerate(rows)]
         for rows in card.rows
     ]
+
+
+def card_line(card: Scorecard) -> str:
+    """The lines with points side by side, for tables of cards."""
+    said = []
+    for rows in card.rows:
+        worth = [f"{row.condition}: {row.points_text}" for row in rows if row.points]
+        said.append(f"{rows[0].feature} {', '.join(worth)}")
+    return "; ".join(said) or "no points"
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -352,20 +361,39 @@ def least_positive(card: Scorecard) -> Fraction:
 
 
 def decision_words(card: Scorecard) -> tuple[tuple[str, bool], ...]:
-    """The decision rule in parts, and whether a part is one of the two answers."""
+    """The decision rule in parts, and whether a part is one of the two answers.
+
+    Sensitivity and specificity stand beside it where they are known.
+    """
+    figures = f" {said}" if (said := decision_figures(card)) else ""
+    return (*_decision(card), (f".{figures}", False))
+
+
+def _decision(card: Scorecard) -> tuple[tuple[str, bool], ...]:
+    """The decision rule alone: of a card with risks, what is a high one."""
     negative, positive = answers(card)
-    totals = attainable_totals(card)
+    risk = ""
     cut = least_positive(card)
+    if card.risk is not None:
+        outcome = f" of {printable(card.outcome)}" if card.outcome else ""
+        negative, positive = "low risk", f"high risk{outcome}"
+        risk = f" ({card.risks(np.array([float(cut)]))[0]:.1%} or more)"
+    totals = attainable_totals(card)
     shown = exact_number(cut)
     if totals and totals[-1] < cut:
-        return (("never ", False), (positive, True), (f", as no total reaches {shown}.", False))
+        return (("never ", False), (positive, True), (f", as no total reaches {shown}", False))
     if totals and totals[0] >= cut and len(totals) > 1:
-        return (("always ", False), (positive, True), (f", as every total reaches {shown}.", False))
-    risk = ""
-    if card.risk is not None:
-        risk = f" (a risk of {card.risks(np.array([float(cut)]))[0]:.1%} or more)"
-    rest = f" if total ≥ {shown}{risk}, otherwise "
-    return ((positive, True), (rest, False), (negative, True), (".", False))
+        return (("always ", False), (positive, True), (f", as every total reaches {shown}", False))
+    rest = f"{risk} if total ≥ {shown}, otherwise "
+    return ((positive, True), (rest, False), (negative, True))
+
+
+def decision_figures(card: Scorecard) -> str:
+    """Sensitivity and specificity of the decision as a sentence; empty where they are unknown."""
+    known = card.certificate.get("decision") or {}
+    names = ("sensitivity", "specificity")
+    shares = ", ".join(f"{name} {known[name]:.1%}" for name in names if name in known)
+    return f"{shares.capitalize()} on the training rows." if shares else ""
 
 
 def decision_sentence(card: Scorecard) -> str:
@@ -398,14 +426,16 @@ def reading_sentences(card: Scorecard) -> tuple[str, ...]:
 
 def _chosen_decision(card: Scorecard) -> tuple[str, ...]:
     """How the decision was chosen, where the fit did not; empty where it did."""
-    chosen = card.certificate.get("decision")
-    if not chosen:
+    by = (card.certificate.get("decision") or {}).get("by")
+    if not by or card.fitted_threshold is None:
         return ()
-    shares = ", ".join(f"{name} {chosen[name]:.1%}" for name in ("sensitivity", "specificity"))
-    fitted = exact_number(card.fitted_rule.threshold)
-    own = "" if card.risk else f"; what is claimed and proved speaks of total ≥ {fitted}"
-    by = printable(str(chosen["by"]))
-    return (f"Decision chosen by {by}: {shares} on the training rows{own}.",)
+    if card.risk is None:
+        fitted = exact_number(card.fitted_rule.threshold)
+        end = f"; what is claimed and proved speaks of total ≥ {fitted}"
+    else:
+        negative, positive = class_names(card)
+        end = f"; high risk is answered by {positive}, low risk by {negative}"
+    return (f"Decision chosen by {printable(str(by))}{end}.",)
 
 
 def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
@@ -451,7 +481,7 @@ def card_text(card: Scorecard) -> str:
 
 def text_table(card: Scorecard) -> list[str]:
     """The table; a rule stands between two features."""
-    groups = _cells(card)
+    groups = card_cells(card)
     columns = zip(HEADER, *(cells for group in groups for cells in group), strict=True)
     widths = [max(map(_text_width, column)) for column in columns]
     rule = "-+-".join("-" * width for width in widths)
@@ -508,7 +538,9 @@ def escape_markdown(text: str) -> str:
 
 def card_markdown(card: Scorecard) -> str:
     """Bold title, pipe tables, decision rule and certificate as Markdown text."""
-    table = _pipes([HEADER, *(row for rows in _cells(card) for row in rows)], "|:---|:---|---:|")
+    table = _pipes(
+        [HEADER, *(row for rows in card_cells(card) for row in rows)], "|:---|:---|---:|"
+    )
     if risks := card.risk_lines:
         table += ["", *_pipes(risks, f"|:---|{'---:|' * (len(risks[0]) - 1)}")]
     said = "\n".join(f"- {escape_markdown(note)}" for note in notes(card))
@@ -555,7 +587,8 @@ def card_latex(card: Scorecard) -> str:
     Letters beyond ASCII are kept, as LaTeX reads UTF-8; scripts beyond the document's font need
     XeLaTeX or LuaLaTeX.
     """
-    body = "\n\\hline\n".join("\n".join(map(_latex_row, rows)) for rows in _cells(card))
+    decision = "".join(part for part, _ in _decision(card))
+    body = "\n\\hline\n".join("\n".join(map(_latex_row, rows)) for rows in card_cells(card))
     said = "\\\\\n".join(map(escape_latex, notes(card)))
     return "\n".join(
         [
@@ -567,7 +600,11 @@ def card_latex(card: Scorecard) -> str:
             _latex_row(HEADER),
             r"\hline",
             *([body, r"\hline"] if body else []),
-            rf"\multicolumn{{3}}{{l}}{{{escape_latex(decision_sentence(card))}}} \\",
+            *(
+                rf"\multicolumn{{3}}{{l}}{{{escape_latex(line)}}} \\"
+                for line in (f"Decision: {decision}.", decision_figures(card))
+                if line
+            ),
             r"\hline",
             r"\end{tabular}",
             "",

@@ -18,6 +18,7 @@ from milpscore.data.cut_points import Cutting
 from milpscore.metrics import SelectionStability, selection_stability
 from milpscore.pools.redraws import CardsAgain, redrawn, resampled
 from milpscore.scorecard import Scorecard
+from milpscore.scorecard.decisions import decided_by_default
 from milpscore_show.report.measures import OF_ANSWERS, Gathered, measured
 from milpscore_show.report.subject import Subject
 
@@ -72,7 +73,8 @@ def refits_of(
     )  # fmt: skip
     kept = drawn.made
     made = len(kept)
-    chosen = card.fitted_threshold is not None  # afterwards, which is not done again
+    # a decision other than the default one is not chosen again
+    chosen = card.fitted_threshold is not None and not decided_by_default(card)
     finite = _finite_differences(kept, chosen)
     own = frozenset(feature.name for feature in card.used_features)
     features = Counter(name for each in kept for name in each.features)

@@ -25,7 +25,7 @@ from milpscore.data import apply_columns, make_design
 from milpscore.data.checking import missing_counts
 from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
-from milpscore.scorecard.certified import allowed_cards, risk_scale
+from milpscore.scorecard.certified import allowed_cards, risk_scale, shown_card
 from milpscore.scorecard.claims import known_limits
 from milpscore.scorecard.rendering import class_names, finite
 from milpscore.solvers.options import Options
@@ -131,7 +131,6 @@ def subject_of(
     card = given if isinstance(given, Scorecard) else card_of(given)
     kept = _kept(card, X)
     design = design_of(card, kept, X, y, sample_weight, class_weight)
-    totals = card.totals(design.X, kept)
     if proof is not None:
         if isinstance(given, Scorecard):
             _require_same_card(card, proof)
@@ -148,7 +147,7 @@ def subject_of(
     return Subject(
         card=card,
         design=design,
-        totals=totals,
+        totals=card.totals(design.X, kept),
         absent=tuple(dict.fromkeys(c.feature for j, c in enumerate(card.columns) if j not in kept)),
         program=program,
         broken=""
@@ -220,14 +219,15 @@ def _require_same_card(card: Scorecard, proof: Certificate) -> None:
 
 
 def _with_risks(card: Scorecard, proof: Certificate, design: Design) -> Scorecard:
-    """A card read from a certificate, with its risks where its loss gives some."""
+    """A card read from a certificate, on its training rows as ``fit`` prints it."""
     if len(design.names) != len(card.columns):
         return card
-    loss = restate(proof.statement, design).statement.loss_of(proof.points)
-    scale = risk_scale(card, design, loss)
-    if scale is not None and design.fingerprint != card.fingerprint:
-        scale = replace(scale, rows=(), shares=())  # these are not its training rows
-    return replace(card, risk=scale)
+    statement = restate(proof.statement, design).statement
+    if design.fingerprint == card.fingerprint:
+        shown = shown_card(statement, proof.points, card.title)
+        return replace(shown, certificate={**card.certificate, **shown.certificate})
+    scale = risk_scale(card, design, statement.loss_of(proof.points))
+    return replace(card, risk=scale and replace(scale, rows=(), shares=()))
 
 
 def _kept(card: Scorecard, X: Any) -> Sequence[int]:

@@ -20,7 +20,7 @@ from milpscore.fitting import FORMULATION, MAX_TERMS
 from milpscore.formulations import gentle_scale
 from milpscore.losses import RiskLoss
 from milpscore.scorecard import Scorecard
-from milpscore.scorecard.certified import risk_scale
+from milpscore.scorecard.certified import shown_card
 from milpscore.verify import evaluate
 from milpscore_show.studio.questions import Bench, Best, Gather, Ledger, Listen, Price, Question
 
@@ -283,10 +283,12 @@ class Desk:
         return self.put(replace(sheet, demanded=left))
 
     def set_threshold(self, threshold: float | Fraction | None) -> None:
-        """From which total the answer is positive; None: the fit's own."""
+        """From which total, as it is printed, the answer is positive; None: the card's own."""
         if threshold is not None and not math.isfinite(threshold):
             raise OptionError(f"a threshold is a finite number, not {threshold}")
-        chosen = None if threshold is None else as_fraction(threshold)
+        chosen = None
+        if threshold is not None:  # held as a threshold of the points on the sheet
+            chosen = self.scorecard.fitted_total(as_fraction(threshold))
         if chosen is not None and not self._has_risks:
             rule = self.bench.statement(self.free).intercept
             chosen = -rule.nearest(-chosen)
@@ -351,20 +353,13 @@ class Desk:
         else:
             card = self.ledger.of_points(self.question, points)
         self.ledger.add([card], self.bench.statement(self.question))
-        shown = self._shown(card)
-        if self._has_risks and moved is not None and moved != shown.threshold:
-            shown = replace(shown, threshold=moved, fitted_threshold=shown.threshold)
-            shown = replace(shown, risk=self._risks(shown, card))
+        shown = self._shown(card, moved if self._has_risks else None)
         self._held = state, (card, shown, self._figures(shown))
         return self._held[1]
 
-    def _shown(self, card: Card) -> Scorecard:
-        """A card as it is printed, with its own threshold."""
-        shown = Scorecard.from_card(card, self.design, title=self.title)
-        return replace(shown, risk=self._risks(shown, card)) if self._has_risks else shown
-
-    def _risks(self, shown: Scorecard, card: Card) -> Any:
-        return risk_scale(shown, self.design, self.bench.statement(self.question).loss_of(card))
+    def _shown(self, card: Card, moved: Fraction | None = None) -> Scorecard:
+        """A card as every output prints it, with its own threshold unless that was moved."""
+        return shown_card(self.bench.statement(self.question), card, self.title, moved=moved)
 
     def measured(self, question: Question) -> Figures | None:
         """What the rows say of the best known card of a question; None without one."""

@@ -10,6 +10,7 @@ import shlex
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Union
 
 import msgspec
@@ -20,7 +21,13 @@ from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.reading import parsed
 from milpscore.core.result import Result
 from milpscore.scorecard import Scorecard, certified_card
-from milpscore.scorecard.rendering import finite, least_positive
+from milpscore.scorecard.rendering import (
+    HEADER,
+    card_cells,
+    decision_sentence,
+    finite,
+    least_positive,
+)
 from milpscore.verify import evaluate
 from milpscore_show.studio._desk import Desk, Figures
 from milpscore_show.studio.questions import Bench, Listen, Question
@@ -127,6 +134,8 @@ def view(desk: Desk) -> dict[str, Any]:
         "roc": {"curve": _curve(figures), "at": [1 - figures.specificity, figures.sensitivity]},
         "risks": [list(line) for line in zip(*shown.risk_lines, strict=True)],
         "heads": [line[0] for line in shown.risk_lines],
+        "print": {"lines": [HEADER, *chain.from_iterable(card_cells(shown))],
+                  "says": decision_sentence(shown)},
         "free": _standing(desk, free, found.objective),
         "held": _standing(desk, question, found.objective),
         "wishes": [
@@ -258,15 +267,9 @@ class Export:
         record = certified_card(
             desk.design, result, desk.title, statement=desk.bench.statement(question)
         ).certificate
-        record_of: dict[str, Any] = {**record, "errors": desk.figures.errors}
-        if desk.scorecard.fitted_threshold is not None:
-            record_of["decision"] = {
-                "by": "hand", "sensitivity": desk.figures.sensitivity,
-                "specificity": desk.figures.specificity,
-            }  # fmt: skip
-        return cls(
-            question, result, replace(desk.scorecard, certificate=record_of), texts, desk.source
-        )
+        shown = desk.scorecard
+        entries = {**record, "errors": desk.figures.errors, **shown.certificate}
+        return cls(question, result, replace(shown, certificate=entries), texts, desk.source)
 
     def run(self, bench: Bench, listen: Listen | None = None) -> bytes:
         """The archive; evidence for the bound is looked for."""
@@ -305,7 +308,7 @@ def _read_me(desk: Desk) -> str:
         "",
         f"{' '.join(command)} --constraints constraints.toml",
     ]
-    if desk.scorecard.fitted_threshold is not None:
+    if desk.scorecard.certificate["decision"]["by"] == "hand":
         said.append(
             f"The threshold was moved by hand to {float(desk.scorecard.threshold):g}; points and "
             "risks are those of the fit."

@@ -120,7 +120,7 @@ def test_fit_prints_one_json_object_for_every_formulation(data: Path, formulatio
     assert len(report["coefficients"]) == report["n_columns"]
     assert report["bound"] <= report["objective"]
     assert report["objective"] == pytest.approx(report["loss"] + report["penalty"])
-    assert report["intercept"] == -report["threshold"]
+    assert (report["decision"]["by"] == "the fit") == (report["intercept"] == -report["threshold"])
 
 
 def test_slim_report_agrees_with_its_definition(data: Path) -> None:
@@ -146,7 +146,7 @@ def test_slim_report_agrees_with_its_definition(data: Path) -> None:
 def test_fit_prints_a_card_for_people(data: Path) -> None:
     done = run("fit", data, "--target", "ill", "--max-terms", 1)
     assert done.exit_code == 0
-    for text in ("Variable", "Points", "Decision: yes if total ≥", "Claim: optimal"):
+    for text in ("Variable", "Points", "Decision: high risk (", "Sensitivity", "Claim: optimal"):
         assert text in done.stdout
     labels = table()["ill"].value_counts()
     said = f"Scored: 'yes' ({labels['yes']} of {labels.sum()} rows); --positive no for the other\n"
@@ -648,8 +648,8 @@ def test_demo_shows_card_certificate_and_table() -> None:
     done = run("demo", "--time-limit", 0.5, "--quiet")
     assert done.exit_code == 0
     assert done.stderr == ""
-    for text in ("569 tumours, 212", "Decision: high risk (", "What is proved", "LP relaxation",
-                 "whatever the scale"):  # fmt: skip
+    for text in ("569 tumours, 212", "Decision: high risk (52.8% or more) if total",
+                 "What is proved", "LP relaxation", "whatever the scale"):  # fmt: skip
         assert text in done.stdout
     for name in ("slim", "hinge", "sparse-rounding", "fused-lasso"):
         assert f"\n{name}" in done.stdout

@@ -14,6 +14,8 @@ from milpscore.certificate import Certificate
 from milpscore.data import Binner
 from milpscore.formulations import risk_score, slim
 from milpscore.pools import pareto, pool
+from milpscore.scorecard.certified import shown_card
+from milpscore.scorecard.rendering import card_line, exact_number, least_positive
 
 __all__ = ["data"]  # a fixture
 
@@ -68,6 +70,21 @@ def test_a_person_reads_cards_and_ranges(data: Path, tmp_path: Path) -> None:
     assert f"and {len(saved) - 10} more" in done.stdout
     assert plot.stat().st_size > 5000
     assert f"{out}." in done.stderr
+
+
+def test_the_best_card_is_the_one_that_fit_prints(data: Path) -> None:
+    fitted = parse(
+        run("fit", data, "--target", "ill", "--max-terms", 2, "--json", "-q", "--no-check").stdout
+    )
+    program = risk_score(design(), max_terms=2)
+    found = pool(program, progress=False)
+    best = shown_card(program.statement, found.cards[0])
+    assert best.coefficients == fitted["coefficients"]
+    assert float(best.threshold) == fitted["threshold"]
+    for more in ([], ["--pareto"]):
+        done = run("pool", data, "--target", "ill", "--max-terms", 2, *more)
+        said = " ".join(done.stdout.split())
+        assert f"{exact_number(least_positive(best))} {card_line(best)}" in said
 
 
 def test_limits_are_said(data: Path) -> None:

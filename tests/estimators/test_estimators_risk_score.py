@@ -78,7 +78,7 @@ def test_the_loss_is_scikit_learns_log_loss(data: Any, model: Any) -> None:
 def test_the_scale_divides_the_total(data: Any, scale: float) -> None:
     X, y = data
     found = RiskScoreClassifier(binner=None, scale=scale, heuristic=True, time_limit=300).fit(X, y)
-    totals = X.to_numpy() @ found.coef_[0] + found.intercept_[0]
+    totals = X.to_numpy() @ found.coef_[0] + float(found.scorecard_.intercept)
     np.testing.assert_allclose(found.predict_proba(X)[:, 1], 1 / (1 + np.exp(-totals / scale)))
     assert found.result_.loss == pytest.approx(log_loss(y, found.predict_proba(X)), abs=1e-12)
 
@@ -190,7 +190,9 @@ def test_the_heuristic_is_for_exact_programs_only(data: Any) -> None:
 @pytest.mark.parametrize("scale", [1.0, "auto"])
 def test_probabilities_agree_with_every_other_answer(data: Any, scale: Any) -> None:
     X, y = data
-    model = RiskScoreClassifier(binner=None, max_terms=2, time_limit=300, scale=scale).fit(X, y)
+    model = RiskScoreClassifier(
+        binner=None, max_terms=2, time_limit=300, scale=scale, threshold_by="net-benefit=50%"
+    ).fit(X, y)
     chances = model.predict_proba(X)
     assert chances.shape == (len(X), 2)
     np.testing.assert_array_equal(model.classes_[np.argmax(chances, axis=1)], model.predict(X))
@@ -250,7 +252,7 @@ def test_the_table_is_the_grouped_training_data(data: Any, model: Any) -> None:
     assert (table["lower"] <= table["observed"]).all()
     assert (table["observed"] <= table["upper"]).all()
     scale = model.scorecard_.risk.scale
-    expected = 1 / (1 + np.exp(-(table["total"] + model.intercept_[0]) / scale))
+    expected = 1 / (1 + np.exp(-(table["total"] + float(model.scorecard_.intercept)) / scale))
     np.testing.assert_allclose(table["risk"], expected, rtol=1e-12)
     # slope and intercept are free: mean risk and mean total are those of the positives
     mean = np.average(table["risk"], weights=table["rows"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from milpscore.core.card import Card
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
 from milpscore.estimators import RiskScoreClassifier, SlimClassifier
+from milpscore.fitting import fit_card
 from milpscore.scorecard import certified_card
 from milpscore.scorecard.decisions import DecisionBy
 from milpscore.verify import check
@@ -100,10 +102,48 @@ def test_points_risks_and_proof_stay(formulation: str, seed: int) -> None:
     told = chosen.certificate["decision"]
     true, false = shares(chosen.rule.positive(totals), design)
     assert (told["sensitivity"], told["specificity"]) == pytest.approx((true, 1 - false))
-    assert f"sensitivity {true:.1%}, specificity {1 - false:.1%}" in chosen.to_text()
+    said = f"Sensitivity {true:.1%}, specificity {1 - false:.1%} on the training rows."
+    assert said in chosen.to_text()
+    assert said.replace("%", "\\%") in chosen.to_latex()
+    assert said in chosen.to_html()
     said = f"what is claimed and proved speaks of total ≥ {plain.threshold}".replace("-", "−")
     assert (said in chosen.to_text()) == (formulation == "slim")
     assert Scorecard.from_json(chosen.to_json()) == chosen
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_a_rule_a_high_risk_is_one_of_at_least_the_share_of_positives(seed: int) -> None:
+    card, design = card_of("risk_score", seed)
+    assert card == card_of("risk_score", seed, "prevalence")[0]
+    share = np.average(design.y > 0, weights=design.weight)
+    totals = card.score_design(design.X)
+    assert np.array_equal(card.rule.positive(totals), card.risks(totals) >= share - 1e-9)
+    assert "otherwise low risk" in card.to_text() or "high risk, as" in card.to_text()
+    assert "high risk is answered by ill, low risk by well." in card.to_text()
+
+
+def test_a_card_without_risks_or_points_keeps_the_decision_of_its_fit() -> None:
+    X, y, weight = rows(2)
+    design = Binner().fit_design(X, y, sample_weight=weight, positive="ill")
+    for name, terms in (("slim", 2), ("risk_score", 0)):
+        program, result = fit_card(design, name, heuristic=True, max_terms=terms)
+        card = certified_card(design, result, statement=program.statement)
+        assert result.card is not None
+        assert card.fitted_threshold is None
+        assert "Decision chosen" not in card.to_text()
+        true, false = shares(card.rule.positive(card.score_design(design.X)), design)
+        assert f"Sensitivity {true:.1%}, specificity {1 - false:.1%}" in card.to_text()
+
+
+def test_a_file_written_without_figures_keeps_its_decision() -> None:
+    card, design = card_of("risk_score", 1, "net-benefit=50%")
+    plain = {k: v for k, v in card.certificate.items() if k != "decision"}
+    earlier = replace(card, certificate=plain, fitted_threshold=None)
+    read = Scorecard.from_json(earlier.to_json())
+    assert read == earlier
+    assert "Sensitivity" not in read.to_text()
+    totals = card.score_design(design.X)
+    assert np.array_equal(read.rule.positive(totals), card.risks(totals) >= 0.5)
 
 
 def test_the_table_the_file_and_the_database_decide_alike() -> None:
@@ -158,7 +198,7 @@ def test_the_command_line_says_which_risk_the_decision_stands_for(tmp_path: Path
     card = Scorecard.load(saved)
     reached = card.risks(np.array([float(card.threshold)]))[0]
     assert 0.05 <= reached < 0.5
-    assert f"(a risk of {reached:.1%} or more)" in done.stdout
+    assert f"high risk ({reached:.1%} or more) if total" in done.stdout
     assert "of acting from a risk of 0.05" in done.stdout
     refused = CliRunner().invoke(app, ["fit", *asked, "--threshold-by", "gini"])
     assert refused.exit_code == 2
@@ -173,8 +213,8 @@ def test_a_card_that_answers_all_rows_alike_is_noticed(tmp_path: Path) -> None:
     y[150:160] = "ill"
     X["b"] = rng.integers(0, 4, 200)
     with pytest.warns(UserWarning, match="'well' for every row, though .*threshold_by='youden'"):
-        RiskScoreClassifier(max_terms=1, heuristic=True).fit(X, y)
-    RiskScoreClassifier(max_terms=1, heuristic=True, threshold_by="youden").fit(X, y)
+        RiskScoreClassifier(max_terms=1, heuristic=True, threshold_by="net-benefit=50%").fit(X, y)
+    RiskScoreClassifier(max_terms=1, heuristic=True).fit(X, y)
     X.assign(state=y).to_csv(tmp_path / "t.csv", index=False)
     asked = [
         "fit",
@@ -185,10 +225,11 @@ def test_a_card_that_answers_all_rows_alike_is_noticed(tmp_path: Path) -> None:
         "ill",
         "--heuristic",
     ]
-    done = CliRunner().invoke(app, [*asked, "--max-terms", "1"])
+    half = ["--threshold-by", "net-benefit=50%"]
+    done = CliRunner().invoke(app, [*asked, "--max-terms", "1", *half])
     assert "for every row, though 8.0% of them are 'ill': choose from" in done.stderr
     assert "by --threshold-by youden, or let" in done.stderr
-    assert "never ill, as no total reaches" in done.stdout
+    assert "never high risk, as no total reaches" in done.stdout
     empty = CliRunner().invoke(app, [*asked, "--max-terms", "0"])
     assert "as it has no points: let both classes weigh the same by --class-weight balanced" in (
         empty.stderr

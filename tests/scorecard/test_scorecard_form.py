@@ -258,7 +258,7 @@ def test_a_decision_that_cannot_fall_says_so() -> None:
     always = replace(card, threshold=Fraction(-1))
     assert "Decision: always 1, as every total reaches −1." in always.to_text()
     risky = replace(card, threshold=Fraction(7, 2), risk=RiskScale())
-    assert "1 if total ≥ 4 (a risk of 62.2% or more), otherwise 0." in risky.to_text()
+    assert "high risk (62.2% or more) if total ≥ 4, otherwise low risk." in risky.to_text()
 
 
 def test_the_proof_speaks_of_errors_and_names_the_rules() -> None:

@@ -29,7 +29,8 @@ from milpscore.core.errors import FormulationError, NotApplicableError, OptionEr
 from milpscore.data import make_design
 from milpscore.data.cut_points import Cutting
 from milpscore.fitting import fit_card
-from milpscore.scorecard import Scorecard
+from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard.rendering import card_cells, decision_sentence, least_positive
 from milpscore.verify import evaluate
 from milpscore_show.studio import Desk, Price
 from milpscore_show.studio.questions import Question
@@ -207,12 +208,35 @@ def test_a_moved_threshold(formulation: str) -> None:
     desk.set_threshold(4)
     after = view(desk)["figures"]
     positive = table().y > 0
-    answer = table().X @ desk.sheet.points >= 4
+    answer = desk.scorecard.score_design(table().X) >= 4
     assert after["errors"] == int((answer != positive).sum())
     # a risk score keeps its risks; under the 0-1 loss the threshold is the card's
     assert (after["loss"] == before["loss"]) == (formulation == "risk_score")
     desk.set_threshold(None)
     assert view(desk)["figures"] == before
+
+
+@pytest.mark.parametrize("formulation", ["risk_score", "slim"])
+def test_the_studio_shows_the_card_that_fit_prints(formulation: str) -> None:
+    rows = table()
+    flags = make_design(pd.DataFrame(rows.X > 0, columns=list(NAMES)).astype(int), rows.y > 0)
+    desk = Desk(flags, formulation, max_terms=4)
+    result = desk.ask(node_limit=NODES)
+    statement = desk.bench.statement(desk.free)
+    card = certified_card(desk.design, result, statement=statement)
+    assert card.base_points  # points are shifted
+    desk.take()
+    shown = view(desk)["print"]
+    lines = [list(cells) for rows in card_cells(card) for cells in rows]
+    assert [list(cells) for cells in shown["lines"][1:]] == lines
+    assert shown["says"] == decision_sentence(card)
+    assert view(desk)["threshold"]["total"] == float(least_positive(card))
+    # moved by one, in totals as they are printed, and held where points shift again
+    desk.set_threshold(float(least_positive(card)) + 1)
+    moved = view(desk)
+    assert moved["threshold"]["total"] == float(least_positive(card)) + 1
+    assert moved["print"]["lines"] == shown["lines"]
+    assert desk.scorecard.fitted_total(desk.scorecard.threshold) == desk.sheet.threshold
 
 
 def test_undo_and_redo() -> None:

@@ -243,9 +243,10 @@ class TestTrust:
         assert page.tables["Risk: the probability of 1 at each total"]
         forged = replace(proof, bound=0.0)
         assert "digest differs" in Page(report(card, design, certificate=forged, bootstraps=0)).text
-        moved = card.fitted_rule.threshold + 1
         with pytest.raises(DataError, match="not that of this card"):
-            report(replace(card, fitted_threshold=moved), design, certificate=proof)
+            report(replace(card, fitted_threshold=card.threshold + 1), design, certificate=proof)
+        moved = replace(card, threshold=card.threshold + 1)  # another decision, the same card
+        assert not Page(report(moved, design, certificate=proof, bootstraps=0)).problems
 
     def test_what_cannot_be_reported_is_refused(self) -> None:
         design = noisy(n=30, p=2, seed=3)

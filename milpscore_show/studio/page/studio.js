@@ -180,9 +180,14 @@ export function mount(root, link) {
     put("roc-said", `At the threshold: sensitivity ${share(f.sensitivity)}, ` +
       `specificity ${share(f.specificity)}. Area under the curve ${fixed(f.auc, 3)}.`);
     at("risk-box").hidden = !state.risks.length;
-    const [heads, ...rest] = state.risks.length ? state.risks : [[]];
-    at("risk-heads").replaceChildren(...heads.map((text) => made("th", { scope: "col" }, text)));
-    at("risks").replaceChildren(...rest.map((cells) => made("tr", {}, ...cells.map((text, k) =>
+    tabled("risk", state.risks.length ? state.risks : [[]]);
+    tabled("print", state.print.lines);
+    put("print-said", state.print.says);
+  }
+
+  function tabled(id, [heads, ...rest]) {
+    at(`${id}-heads`).replaceChildren(...heads.map((text) => made("th", { scope: "col" }, text)));
+    at(`${id}-rows`).replaceChildren(...rest.map((cells) => made("tr", {}, ...cells.map((text, k) =>
       k ? made("td", {}, text) : made("th", { scope: "row" }, text)))));
   }
 
