@@ -131,7 +131,7 @@ def race_command(
     check_workers(jobs, dask)
     from milpscore_study import Race, race_study
 
-    common = vars(columns) | {"missing": columns.missing or "error"}
+    common = vars(columns) | {"missing": columns.missing or "bin"}
     common["weights"] = common.pop("weights_column")
     if columns.thresholds is not None:
         from milpscore.data import read_thresholds

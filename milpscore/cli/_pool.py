@@ -106,7 +106,6 @@ def pool_command(
     require_folder(out)
     require_drawable(plot)
     design = data.design(card.name)
-    tell_warnings(design, output.quiet)
     if pareto and limits.max_terms is None and "max_terms" in settable(card.name):
         arguments["max_terms"] = design.shape[1]
     search: Any = pools.pareto if pareto else partial(pools.pool, **of_pool)
@@ -119,6 +118,7 @@ def pool_command(
         except KeyboardInterrupt:
             say("Interrupted before the search began: there is no card yet.")
             raise typer.Exit(INTERRUPTED) from None
+        tell_warnings(design, output.quiet)
         if output.json:
             print_json(_report(found))
         elif isinstance(found, pools.Pool):

@@ -255,7 +255,7 @@ class ColumnOptions:
         "A column 'Age >= 40' for each cut (cumulative), or one for each bin (onehot).",
     )
     missing: Literal["error", "bin"] | None = option(
-        DATA, "Refuse missing values, or give them a column of their own."
+        DATA, "Refuse missing values, or give them a column of their own; the latter but for --raw."
     )
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
@@ -338,16 +338,21 @@ class TableOptions(ColumnOptions, FileOptions):
                 raise OptionError(
                     "--encoding says how bins become columns: add --bins N or --thresholds FILE"
                 )
-            if self.missing != "bin":
+            if self._missing == "error":
                 return None
         return Cutting(
             n_bins=self.bins,
             thresholds=cuts,
             encoding=self.encoding or "onehot",
-            missing=self.missing or "error",
+            missing=self._missing,
             useless="keep",
             unseen="error",
         )
+
+    @property
+    def _missing(self) -> Literal["error", "bin"]:
+        """What becomes of missing values where columns are not cut as ``fit`` cuts them."""
+        return self.missing or "bin"
 
     def table(
         self, formulation: str = "", rows: bool = False
@@ -501,6 +506,11 @@ class DataOptions(TableOptions):
         made = make_design if cutting is None else cutting.design
         base = made(X, codes > 0, sample_weight=given["sample_weight"])
         return by_boundaries(base, codes, levels, self.cost, self.class_weight)
+
+    @property
+    def _missing(self) -> Literal["error", "bin"]:
+        """Refuse missing values in raw columns: none of them says so."""
+        return self.missing or "error"
 
     def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
         """The default way with what was asked for; as without it where columns stay raw."""

@@ -162,7 +162,6 @@ def path_command(
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
     with _read(data, chosen, cv, seed, shape is not None) as (design, folds, stored):
-        tell_warnings(design, output.quiet)
         given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
         binned = data.bins is not None or data.thresholds is not None
         make = _penalty_maker(penalty, design, given, binned)
@@ -196,6 +195,7 @@ def path_command(
         except KeyboardInterrupt:
             say("Interrupted: a path cannot be resumed; ask for fewer models, or a larger --tol.")
             raise typer.Exit(INTERRUPTED) from None
+    tell_warnings(design, output.quiet)
     found = _with_terms(found, design)
     seconds = time.perf_counter() - started
     if output.json:
@@ -368,21 +368,24 @@ def _blocks(name: str, design: Design, weighted: bool, binned: bool) -> dict[str
     """Blocks of the design; binarsity's weights from the rows in each bin unless there are some."""
     if not binned or not design.blocks:
         raise OptionError(f"{name} needs bins: add --bins N or --thresholds FILE")
-    if sum(map(len, design.blocks)) != design.shape[1]:
-        inside = {j for block in design.blocks for j in block}
+    # missing values have no place in the order of the bins: a block of their own
+    alone = [(j,) for j, column in enumerate(design.columns) if column.kind == "missing"]
+    blocks = sorted([*design.blocks, *alone])
+    if sum(map(len, blocks)) != design.shape[1]:
+        inside = {j for block in blocks for j in block}
         outside = next(column for j, column in enumerate(design.columns) if j not in inside)
         raise OptionError(
             f"{name} needs every feature in one-hot bins, and {outside.feature!r} is not: "
-            "use --bins N, without --encoding cumulative and --missing bin"
+            "use --bins N, without --encoding cumulative"
         )
     if weighted or name != "binarsity":
-        return {"blocks": design.blocks}
+        return {"blocks": blocks}
     from milpscore.penalties import data_driven_weights
 
     rows = design.weight @ design.X
-    weights = data_driven_weights([rows[list(block)] for block in design.blocks], design.blocks)
+    weights = data_driven_weights([rows[list(block)] for block in blocks], blocks)
     # only their proportions are given by the theory: lam reads best where the largest weight is 1
-    return {"blocks": design.blocks, "weights": weights / weights.max()}
+    return {"blocks": blocks, "weights": weights / weights.max()}
 
 
 # ---------------------------------------------------------------- what came of it

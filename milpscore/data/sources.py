@@ -241,6 +241,18 @@ def names_of(source: Any) -> list[str]:
 
 def frame_of(source: Any) -> pd.DataFrame:
     """A table of another library, or of Parquet, as a DataFrame; refused where it is too large."""
+    if is_file(source) and find_spec("duckdb") is None and find_spec("pyarrow") is not None:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import read_table
+
+        try:
+            parts = [read_table(f).to_pandas(ignore_metadata=True) for f in parquet_files(source)]
+        except ArrowException as error:
+            raise DataError(f"cannot read {str(source)!r} as Parquet: {_said(error)}") from error
+        whole = pd.concat(parts, ignore_index=True)
+        index = [name for name in whole if _INDEX.fullmatch(str(name))]
+        plain: pd.DataFrame = whole.drop(columns=index)
+        return plain
     with opened(source) as rows:
         (found,) = rows.ask(Ask("reading", values=[Value("count(*)")]))
         check_size(int(found["v0"][0]), len(rows.types), "the table in memory")

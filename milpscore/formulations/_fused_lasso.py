@@ -173,12 +173,16 @@ def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str,
 
 
 def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
-    """Return the ordered bins of each raw feature; FormulationError if some column is in none."""
+    """Return the ordered bins of each raw feature; FormulationError if some column is in none.
+
+    The column of missing values has no place in the order: its points are free, and no jump.
+    """
     inside = {j for block in design.blocks for j in block}
+    inside |= {j for j, column in enumerate(design.columns) if column.kind == "missing"}
     if loose := [name for j, name in enumerate(design.names) if j not in inside]:
         raise FormulationError(
             f"fused_lasso needs every feature as ordered one-hot bins, and {listing(loose)} are in "
-            "none: bin the data first ({Binner}), and fill in what is missing"
+            "none: bin the data first ({Binner})"
         )
     return {design.columns[block[0]].feature: block for block in design.blocks}
 
@@ -238,7 +242,8 @@ def _point_ranges(
     for feature, block in blocks.items():
         bins = list(block)
         if features is not None and feature not in features:
-            lower[bins] = upper[bins] = 0
+            own = [j for j, column in enumerate(design.columns) if column.feature == feature]
+            lower[own] = upper[own] = 0
         elif reference == "first":
             lower[bins[0]] = upper[bins[0]] = 0
         else:

@@ -447,7 +447,7 @@ DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 
 def encoding_for(build: Callable[..., Any]) -> dict[str, Any]:
     """Return the default binner's options for a builder: ordered bins alone if it reads blocks."""
-    ordered = {"encoding": "onehot", "missing": "error"}
+    ordered = {"encoding": "onehot"}
     return ordered if getattr(build, "reads_blocks", False) else {}
 
 

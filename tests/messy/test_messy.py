@@ -14,8 +14,9 @@ from typer.testing import CliRunner, Result
 
 from milpscore.certificate import Certificate
 from milpscore.cli.app import app
-from milpscore.data import Binner, read_patterns, read_table
+from milpscore.data import Binner, read_frame, read_patterns, read_table, sources
 from milpscore.estimators import RiskScoreClassifier
+from milpscore.formulations import FORMULATIONS
 from milpscore_check.report import check
 
 
@@ -183,6 +184,48 @@ def test_without_openpyxl_a_line_says_what_to_install(
     refused = run("fit", tmp_path / "t.xlsx", "--target", "y")
     assert refused.exit_code == 2
     assert "pip install 'milpscore[excel]'" in refused.output
+
+
+def test_parquet_is_read_without_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = patients(300).assign(when=pd.Timestamp("2020-01-01"))
+    for k, part in enumerate((table[:100], table[100:])):
+        part.to_parquet(tmp_path / f"t{k}.parquet")
+    whole = read_frame(tmp_path / "t*.parquet")
+    spec = sources.find_spec
+    monkeypatch.setattr(sources, "find_spec", lambda name: None if name == "duckdb" else spec(name))
+    monkeypatch.setattr(sources, "duckdb_package", None)
+    pd.testing.assert_frame_equal(read_frame(tmp_path / "t*.parquet"), whole, check_dtype=False)
+    fitted(tmp_path / "t1.parquet", "died", quiet=True)
+    (tmp_path / "no.parquet").write_bytes(b"none")
+    assert "cannot read" in run("fit", tmp_path / "no.parquet", "--target", "died").output
+
+
+def holes(folder: Path) -> Path:
+    table = patients(200).astype({"age": float})
+    table.loc[::9, "age"] = table.loc[::7, "ward"] = None
+    table.to_csv(path := folder / "holes.csv", index=False)
+    return path
+
+
+@pytest.mark.parametrize("formulation", [*FORMULATIONS])
+def test_every_formulation_takes_missing_values(tmp_path: Path, formulation: str) -> None:
+    more = ("--formulation", formulation.replace("_", "-"), "--time-limit", 0, "--quiet")
+    done = run("fit", holes(tmp_path), "--target", "died", *more)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("penalty", ["l1", "binarsity", "weighted-tv"])
+def test_a_path_takes_missing_values(tmp_path: Path, penalty: str) -> None:
+    more = ("--penalty", penalty, "--n-lams", 3, "--json", *["--bins", 4] * (penalty != "l1"))
+    done = run("path", holes(tmp_path), "--target", "died", *more)
+    assert done.exit_code == 0, done.output
+    assert run("path", tmp_path / "holes.csv", "--target", "died", "--missing", "error").exit_code
+
+
+def test_a_race_takes_missing_values(tmp_path: Path) -> None:
+    more = ("--solvers", "tree", "--time-limit", 1, "--quiet", "--out", tmp_path / "r.sqlite")
+    done = run("race", holes(tmp_path), "--target", "died", "--formulations", "slim", *more)
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("name", ["ward", "bank", "german", "sentinels", "capitals"])
