@@ -101,7 +101,7 @@ def test_labels_and_commas_of_another_language(tmp_path: Path) -> None:
     done, card = of("german", tmp_path)
     assert "Scored: 'ja' (223 of 1,200 rows); --positive nein for the other" in done.stderr
     assert "'crp' is read as numbers: '" in done.stderr
-    assert "Decision: ja if total" in done.stdout
+    assert "high risk is answered by ja, low risk by nein" in done.stdout
     assert {"crp", "sbp"} <= {*features(card)}
 
 
