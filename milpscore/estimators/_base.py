@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,6 +20,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.data import Binner, encode_labels, in_steps, read_table
 from milpscore.data.binner import binner_of
 from milpscore.data.checking import two_numbers
@@ -35,6 +37,46 @@ def warn_of_questions(estimator: BaseEstimator, remarks: Sequence[str]) -> None:
     """Warn of features that were left out though they may be measurements."""
     for remark in questions(remarks):
         warnings.warn(f"{type(estimator).__name__}: {remark}", UserWarning, stacklevel=3)
+
+
+def warn_of_unproved(estimator: BaseEstimator, results: Sequence[Result]) -> None:
+    """Issue one ConvergenceWarning for all fits that were cut short, or that lack a proof."""
+    if getattr(estimator, "heuristic", False):  # no proof was asked for
+        cut = [each for each in results if each.termination is Termination.WORK_LIMIT]
+        if cut:
+            which = "" if len(results) == 1 else f"{len(cut)} of {len(results)} fits, the first: "
+            said = f"{type(estimator).__name__}: {which}{cut[0].message}."
+            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+        return
+    wanted = max(getattr(estimator, "mip_gap", 0.0), CLAIM_TOLERANCE)
+    short = [each for each in results if each.kind == "exact" and not each.gap <= wanted]
+    near = getattr(estimator, "mip_gap_abs", 0.0)
+    short = [each for each in short if not each.objective - each.dual_bound <= near]
+    short = [each for each in short if each.claim is not Claim.OPTIMAL]
+    if not short:
+        return
+    worst = max(short, key=lambda result: result.gap)
+    which = "" if len(results) == 1 else f"{len(short)} of {len(results)} fits, the worst: "
+    how_far = (
+        "nothing is proved about how good it is"
+        if worst.claim is Claim.FEASIBLE
+        else f"the gap is {worst.gap:.1%}, so a card may have an objective up to {worst.gap:.1%} "
+        "lower"
+    )
+    limit = getattr(estimator, "time_limit", None)
+    raised = f"time_limit (now {limit:g} s)" if limit is not None else "time_limit"
+    if worst.termination is Termination.NODE_LIMIT:
+        raised = "node_limit"
+    ended = worst.termination.sentence
+    if worst.termination is Termination.WORK_LIMIT:  # of many rows, whose bins are too many
+        ended, raised = f"{worst.message[0].upper()}{worst.message[1:]}.", "the rows per bin"
+    warnings.warn(
+        f"{type(estimator).__name__}: {which}the card is verified, but not proved to be the best: "
+        f"{how_far}. {ended} For a proof raise {raised}, lower max_terms or "
+        "the range of the points, or use fewer columns; mip_gap says which gap is small enough.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
 
 
 class OnDesign(BaseEstimator):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +29,7 @@ from milpscore.core.errors import (
     TooManyPatternsError,
 )
 from milpscore.core.program import Program
-from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
+from milpscore.core.result import Result
 from milpscore.core.statement import LAM, SmoothLoss, Statement
 from milpscore.data import Binner, apply_columns
 from milpscore.data.binner import named_table
@@ -52,6 +51,7 @@ from milpscore.estimators._base import (
     seed_of,
     values_of,
     warn_of_questions,
+    warn_of_unproved,
 )
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
@@ -455,46 +455,6 @@ class CardClassifier(Decided, OnDesign):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def warn_of_unproved(estimator: CardClassifier, results: Sequence[Result]) -> None:
-    """Issue one ConvergenceWarning for all fits that were cut short, or that lack a proof."""
-    if getattr(estimator, "heuristic", False):  # no proof was asked for
-        cut = [each for each in results if each.termination is Termination.WORK_LIMIT]
-        if cut:
-            which = "" if len(results) == 1 else f"{len(cut)} of {len(results)} fits, the first: "
-            said = f"{type(estimator).__name__}: {which}{cut[0].message}."
-            warnings.warn(said, ConvergenceWarning, stacklevel=3)
-        return
-    wanted = max(getattr(estimator, "mip_gap", 0.0), CLAIM_TOLERANCE)
-    short = [each for each in results if each.kind == "exact" and not each.gap <= wanted]
-    near = getattr(estimator, "mip_gap_abs", 0.0)
-    short = [each for each in short if not each.objective - each.dual_bound <= near]
-    short = [each for each in short if each.claim is not Claim.OPTIMAL]
-    if not short:
-        return
-    worst = max(short, key=lambda result: result.gap)
-    which = "" if len(results) == 1 else f"{len(short)} of {len(results)} fits, the worst: "
-    how_far = (
-        "nothing is proved about how good it is"
-        if worst.claim is Claim.FEASIBLE
-        else f"the gap is {worst.gap:.1%}, so a card may have an objective up to {worst.gap:.1%} "
-        "lower"
-    )
-    limit = getattr(estimator, "time_limit", None)
-    raised = f"time_limit (now {limit:g} s)" if limit is not None else "time_limit"
-    if worst.termination is Termination.NODE_LIMIT:
-        raised = "node_limit"
-    ended = worst.termination.sentence
-    if worst.termination is Termination.WORK_LIMIT:  # of many rows, whose bins are too many
-        ended, raised = f"{worst.message[0].upper()}{worst.message[1:]}.", "the rows per bin"
-    warnings.warn(
-        f"{type(estimator).__name__}: {which}the card is verified, but not proved to be the best: "
-        f"{how_far}. {ended} For a proof raise {raised}, lower max_terms or "
-        "the range of the points, or use fewer columns; mip_gap says which gap is small enough.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
 
 
 @parameters

@@ -29,8 +29,14 @@ from milpscore.data import Binner
 from milpscore.data.binner import folds_of, stratified_splits
 from milpscore.data.checking import row_weights, validated_frame
 from milpscore.data.sources import at_size
-from milpscore.estimators._base import class_labels, given_design, rows_by_name, seed_of
-from milpscore.estimators._cards import CardClassifier, warn_of_unproved
+from milpscore.estimators._base import (
+    class_labels,
+    given_design,
+    rows_by_name,
+    seed_of,
+    warn_of_unproved,
+)
+from milpscore.estimators._cards import CardClassifier
 from milpscore.estimators._penalised import PenalisedModel, warn_of_gaps
 from milpscore.proximal import ProximalPath
 
