@@ -391,7 +391,7 @@ def test_the_command_line_writes_cards_in_the_readers_words(tmp_path: Path) -> N
     saved = tmp_path / "card.json"
     answer = command(
         "fit", tmp_path / "d.csv", "--target", "y", "--formulation", "slim", "--title", "Risk",
-        "--outcome", "ill", "--labels", words, "--out", saved, "-q",
+        "--outcome", "ill", "--labels", words, "--out", saved,
     )  # fmt: skip
     assert answer.stdout.startswith("Risk\n")
     for part in ("Smokes", "daily", "Decision: ill if total ≥"):
