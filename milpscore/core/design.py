@@ -347,7 +347,8 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
     """Merge equal (x, y) rows into weighted rows and list the contradicting pairs."""
     y = np.asarray(y, dtype=np.int64)
     kept = np.flatnonzero(weight > 0)
-    distinct, x_of_row = _distinct_rows(X if len(kept) == len(X) else X[kept])
+    counted = X if len(kept) == len(X) else X[kept]
+    first, x_of_row = _distinct_rows(counted)
     key = 2 * x_of_row + (y[kept] > 0)
     present = np.bincount(key) > 0
     keys = np.flatnonzero(present)
@@ -358,7 +359,7 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
     # keys are sorted, so the two classes of one x are neighbours: negative first, then positive.
     same_x = np.flatnonzero(keys[1:] // 2 == keys[:-1] // 2)
     return MergedRows(
-        X=distinct[keys // 2],
+        X=counted[first[keys // 2]] + 0.0,  # -0.0 and 0.0 are one value
         y=np.where(keys % 2 == 1, 1, -1).astype(np.int64),
         weight=merged_weight,
         inverse=inverse,
@@ -385,10 +386,10 @@ def count_distinct(X: FloatArray) -> int:
     return len(_distinct_rows(X)[0])
 
 
-def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Distinct rows in lexicographic order, and the distinct row of each row."""
+def _distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:
+    """A place of each distinct row, in lexicographic order, and the distinct row of each row."""
     if not X.size:
-        return X[:1], np.zeros(len(X), dtype=np.int64)
+        return np.arange(len(X[:1])), np.zeros(len(X), dtype=np.int64)
     keys = _sorting_keys(X)
     order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])
     first = np.zeros(len(X), dtype=bool)
@@ -398,7 +399,7 @@ def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
         first[1:] |= ordered[1:] != ordered[:-1]
     inverse = np.empty(len(X), dtype=np.int64)
     inverse[order] = np.cumsum(first) - 1
-    return X[order[first]] + 0.0, inverse  # -0.0 and 0.0 are one value
+    return order[first], inverse
 
 
 def _sorting_keys(X: FloatArray) -> list[FloatArray]:

@@ -489,7 +489,9 @@ def make_design(
         remarks += reading_remarks(frame)
         unsure = not_surely_numbers(frame)
         remarks += [text for name in unsure if (text := odd_text(frame[name]))]
-        numbers = [(c.feature, values[:, j]) for j, c in enumerate(columns) if c.kind == "numeric"]
+        plain = ((values == 0.0) | (values == 1.0)).all(axis=0)
+        numbers = [(c.feature, values[:, j]) for j, c in enumerate(columns)
+                   if c.kind == "numeric" and not plain[j]]  # fmt: skip
         remarks += [text for each in numbers if (text := far_value(*each))]
     else:
         values = _given_values(frame, columns)
@@ -566,7 +568,9 @@ def _duplicates(values: FloatArray, names: Sequence[str]) -> list[str]:
     """Name the columns that repeat an earlier one."""
     # sums of bits wrap round exactly in any order: only columns that share one can be equal
     bits = (values + 0.0).view(np.uint64)  # -0.0 and 0.0 are one value
-    _, group, size = np.unique(bits.sum(axis=0), return_inverse=True, return_counts=True)
+    factors = np.random.default_rng(0).integers(0, 2**64, len(bits), np.uint64)
+    sums = np.einsum("i,ij->j", factors, bits)
+    _, group, size = np.unique(sums, return_inverse=True, return_counts=True)
     first: dict[bytes, str] = {}
     pairs: list[str] = []
     for j in np.flatnonzero(size[group] > 1).tolist():

@@ -518,9 +518,12 @@ class Columns:
         at = np.flatnonzero(unusual)
         row = at - m * column
         if (widths == 2).all():
-            deltas = np.repeat((values[:, 1] - values[:, 0]) * (1 - 2 * modes), counts)
+            distances = (values[:, 1] - values[:, 0]) * (1 - 2 * modes)
+            deltas = np.repeat(distances, counts)
+            entries = np.repeat((1 - modes).astype(np.uint8), counts)
         else:
-            deltas = rows.X[row, column] - base[column]
+            distances = deltas = rows.X[row, column] - base[column]
+            entries = codes.ravel()[at]
         coded = Coded(
             weights=np.stack([np.where(rows.y > 0, share, 0.0), np.where(rows.y > 0, 0.0, share)]),
             values=values - means[:, None],
@@ -528,10 +531,10 @@ class Columns:
             modes=modes,
             starts=np.concatenate([[0], np.cumsum(counts)]),
             rows=row.astype(np.int32),
-            codes=codes.ravel()[at],
+            codes=entries,
             deltas=deltas,
         )
-        return cls(coded, means, base, bool((np.rint(deltas) == deltas).all()))
+        return cls(coded, means, base, bool((np.rint(distances) == distances).all()))
 
     @property
     def log_odds(self) -> float:
@@ -559,7 +562,7 @@ def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
     """Codes (p, m), distinct values (p, V) and their number (p,), 0 above 256."""
     low, high = X.min(axis=0), X.max(axis=0)
     if (high - low).max(initial=0.0) < POLICY.most_levels:
-        shifted = X - low
+        shifted = X - low if low.any() else X
         small = shifted.astype(np.uint8)
         if np.array_equal(small, shifted):  # whole numbers: no sorting needed
             widths = (high - low).astype(np.int64) + 1
