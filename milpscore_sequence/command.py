@@ -30,6 +30,7 @@ from milpscore.cli.groups import (
     SEED,
     SOLVE,
     argument,
+    featured,
     file,
     grouped,
     option,
@@ -61,6 +62,14 @@ OUT = option(None, "Write here instead of to standard output.", metavar="FILE")
 
 @crf_app.command("train")
 @grouped
+@featured(
+    "milpscore crf train train.txt --model model.npz --dev dev.txt",
+    "model",
+    "dev",
+    "patterns",
+    "rho1",
+    "time_limit",
+)
 def train_command(
     *,
     data: Path = DATA_TXT,
@@ -160,6 +169,12 @@ def train_command(
 
 @crf_app.command("tag")
 @grouped
+@featured(
+    "milpscore crf tag model.npz new.txt --out tagged.txt",
+    "out",
+    "posterior",
+    "n_best",
+)
 def tag_command(
     *,
     model: Path = MODEL,

@@ -28,6 +28,7 @@ from milpscore.cli.groups import (
     FileOptions,
     QuietOption,
     argument,
+    featured,
     file,
     names_of,
     option,
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
     from milpscore.scorecard import Scorecard
 
 
+@featured(
+    "milpscore report card.json patients.csv --target ill --out report.html",
+    "target",
+    "certificate",
+    "validation",
+    "by",
+    "out",
+)
 def report_command(
     *,
     card: Path = argument(

@@ -15,6 +15,7 @@ from milpscore.cli.groups import (
     DataOptions,
     LimitOptions,
     QuietOption,
+    featured,
     option,
 )
 
@@ -23,6 +24,14 @@ _OWN = {"--port": 1, "--no-browser": 0, "--time-limit": 1, "--node-limit": 1, "-
 """Options that the command which makes a card again leaves out, and how many values they have."""
 
 
+@featured(
+    "milpscore studio patients.csv --target ill --max-terms 5",
+    "target",
+    "formulation",
+    "max_terms",
+    "time_limit",
+    "port",
+)
 def studio_command(
     *,
     data: DataOptions,

@@ -31,6 +31,7 @@ from milpscore.cli.groups import (
     LimitOptions,
     OutputOptions,
     argument,
+    featured,
     file,
     names_of,
     option,
@@ -71,6 +72,14 @@ _SUMMARY = {
 }
 
 
+@featured(
+    "milpscore race patients.csv --target ill --solvers highs,tree",
+    "target",
+    "formulations",
+    "solvers",
+    "time_limit",
+    "out",
+)
 def race_command(
     *,
     data: list[Path] = argument("DATA.csv...", "CSV files, each with a header line."),

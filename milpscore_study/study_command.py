@@ -22,7 +22,7 @@ from milpscore.cli.common import (
     say,
     table,
 )
-from milpscore.cli.groups import JSON, OUTPUT, QUIET, SOLVE, argument, grouped, option
+from milpscore.cli.groups import JSON, OUTPUT, QUIET, SOLVE, argument, featured, grouped, option
 from milpscore.core.errors import OptionError
 from milpscore.core.writing import printable
 
@@ -85,6 +85,14 @@ def followed(title: str, study: Any, out: Path, quiet: bool, **how: Any) -> Stud
 
 @study_app.command("run")
 @grouped
+@featured(
+    "milpscore study run study.toml --out results.sqlite --jobs 2",
+    "out",
+    "jobs",
+    "dask",
+    "retry_failed",
+    "quiet",
+)
 def run_command(
     *,
     file: Path = argument("STUDY.toml", "What to solve."),
@@ -119,6 +127,7 @@ def run_command(
 
 @study_app.command("status")
 @grouped
+@featured("milpscore study status results.sqlite")
 def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
     """Say how far a study is; also while it runs."""
     from milpscore_study import read_study
@@ -139,6 +148,11 @@ def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
 
 @study_app.command("export")
 @grouped
+@featured(
+    "milpscore study export results.sqlite --out results.csv",
+    "out",
+    "format",
+)
 def export_command(
     *,
     results: Path = RESULTS,

@@ -15,6 +15,7 @@ from milpscore.cli.groups import (
     JSON,
     FileOptions,
     argument,
+    featured,
     names_of,
     option,
     seconds,
@@ -22,6 +23,14 @@ from milpscore.cli.groups import (
 from milpscore.core.errors import DataError, OptionError
 
 
+@featured(
+    "milpscore counterfactual card.json patients.csv --row 3 --fixed age",
+    "row",
+    "to",
+    "fixed",
+    "ranges",
+    "k",
+)
 def counterfactual_command(
     *,
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),

@@ -19,6 +19,7 @@ from milpscore.cli.common import (
     print_text,
     require_folder,
     say,
+    say_evidence,
     speller,
     spelt,
     tell_warnings,
@@ -35,6 +36,7 @@ from milpscore.cli.groups import (
     SolveOptions,
     WordOptions,
     argument,
+    featured,
     file,
     option,
     settable,
@@ -65,6 +67,14 @@ _PACKAGES = {
 }
 
 
+@featured(
+    "milpscore fit patients.csv --target ill --max-terms 5 --out card.json",
+    "target",
+    "formulation",
+    "max_terms",
+    "time_limit",
+    "out",
+)
 def fit_command(
     *,
     data: DataOptions,
@@ -119,6 +129,7 @@ def fit_command(
     value; what is of no use to a card is left out, and named. Ctrl-C stops
     the solve and keeps the best card and bound so far.
     """
+    from milpscore.scorecard import Scorecard
     from milpscore.scorecard.decisions import DecisionBy
 
     arguments = card.arguments(limits)
@@ -151,7 +162,10 @@ def fit_command(
         made.save(out)
         say(f"The card was saved in {out}.", output.quiet)
     if certificate is not None and made is not None:
-        _save_certificate(certificate, program, result, data.source, output.progress)
+        kept = _save_certificate(certificate, program, result, data.source, output.progress)
+        if kept and out is not None and isinstance(made, Scorecard):
+            recorded = {**made.certificate, "evidence": certificate.name}
+            replace(made, certificate=recorded).save(out)
     if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if made is None:
@@ -385,17 +399,25 @@ def _as_text(card: Scorecard | OrdinalCard, result: Result, seconds: float) -> s
 
 def _save_certificate(
     path: Path, program: Program, result: Result, source: dict[str, Any], progress: bool | None
-) -> None:
-    """Find the evidence for a bound, and save it with the card."""
+) -> bool:
+    """Save the card with the evidence for its bound; return whether there is any."""
     from milpscore.certificate import certify
 
+    began = time.perf_counter()
     made = certify(program, result, source=source, progress=progress)
     made.to_json(path)
-    kind, reason = made.evidence["kind"], made.evidence.get("reason", "")
-    said = f"no evidence ({reason}): the verifier solves again" if kind == "none" else kind
-    say(f"The certificate was saved in {path}; evidence: {said}.", progress is False)
+    say_evidence(path, made.evidence, time.perf_counter() - began, progress is False)
+    return made.bound_source == "evidence"
 
 
+@featured(
+    "milpscore export patients.csv --target ill --formulation slim --out model.mps",
+    "target",
+    "formulation",
+    "max_terms",
+    "relaxed",
+    "out",
+)
 def export_command(
     *,
     data: DataOptions,
@@ -446,6 +468,7 @@ def _put_tangents_in(program: Program, quiet: bool) -> None:
     )
 
 
+@featured("milpscore list")
 def list_command() -> None:
     """List everything that is called by name, and the versions of the solvers."""
     from textwrap import fill

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from milpscore.cli.common import (
     require_folder,
     save_figure,
     say,
+    say_evidence,
     spelt,
     table,
     tell_warnings,
@@ -34,6 +36,7 @@ from milpscore.cli.groups import (
     DataOptions,
     LimitOptions,
     OutputOptions,
+    featured,
     file,
     option,
     settable,
@@ -50,6 +53,14 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
+@featured(
+    "milpscore pool patients.csv --target ill --epsilon 0.01 --out cards.csv",
+    "target",
+    "epsilon",
+    "max_terms",
+    "time_limit",
+    "out",
+)
 def pool_command(
     *,
     data: DataOptions,
@@ -172,12 +183,10 @@ def _certify(front: Front, folder: Path, source: dict[str, Any], progress: bool 
     """Save a certificate of every size that is not dominated."""
     for k in front.best:
         path = folder / f"terms-{k}.json"
+        began = time.perf_counter()
         made = front.certificate(k, source=source, progress=progress)
         made.to_json(path)
-        say(
-            f"The certificate was saved in {path}; evidence: {made.evidence['kind']}.",
-            progress is False,
-        )
+        say_evidence(path, made.evidence, time.perf_counter() - began, progress is False)
 
 
 def _report(found: Pool | Front) -> dict[str, Any]:

@@ -181,6 +181,22 @@ def require_drawable(plot: Path | None) -> None:
     matplotlib.use("Agg")
 
 
+def say_evidence(path: Path, evidence: Mapping[str, Any], took: float, quiet: bool) -> None:
+    """Say that a certificate was saved, with what evidence, and what verifying it will cost."""
+    from milpscore.certificate import PROOF_SECONDS
+
+    if evidence["kind"] == "none":
+        reason = evidence.get("reason", "")
+        cost = f"none ({reason}): 'milpscore verify' solves again, for at most {PROOF_SECONDS:g} s"
+    else:
+        leaves = max(sum(not isinstance(entry, list) for entry in evidence["tree"]), 1)
+        cost = (
+            f"leaves ({leaves:,}), found in {took:.2g} s: 'milpscore verify' and milpscore-check "
+            "take about as long"
+        )
+    say(f"The certificate was saved in {path}; evidence: {cost}.", quiet)
+
+
 def save_figure(figure: Any, plot: Path, quiet: bool = False) -> None:
     """Save a figure that was drawn after :func:`require_drawable`, and say so."""
     with replacing(plot) as part:

@@ -41,6 +41,7 @@ from milpscore.cli.groups import (
     LimitOptions,
     OutputOptions,
     constraints_of,
+    featured,
     file,
     option,
     seconds,
@@ -62,6 +63,14 @@ LEGEND = (
 )
 
 
+@featured(
+    "milpscore compare patients.csv --target ill --max-terms 5",
+    "target",
+    "formulations",
+    "max_terms",
+    "time_limit",
+    "report",
+)
 def compare_command(
     *,
     data: DataOptions,
@@ -71,7 +80,7 @@ def compare_command(
         CARD,
         f"Formulations to compare, of {', '.join(NAMES)}.",
         metavar="NAME,NAME",
-        default="slim,hinge",
+        default="risk-score,slim,hinge",
     ),
     settings: list[str] | None = SETTINGS,
     constraints: Path | None = file("Operational constraints, as for 'milpscore fit'.", CARD),
@@ -292,6 +301,11 @@ PARTS = (
 )
 
 
+@featured(
+    "milpscore demo --time-limit 10",
+    "time_limit",
+    "quiet",
+)
 def demo_command(
     *,
     time_limit: float = seconds("Seconds of solving for each of the five programs."),

@@ -72,12 +72,23 @@ def argument(metavar: str, help: str, default: Any = ...) -> Any:
     return Asked(default, typer.Argument(metavar=metavar, help=help, show_default=False))
 
 
+def featured(example: str, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an example, and put the options that matter first in its help."""
+
+    def mark(command: Callable[..., None]) -> Callable[..., None]:
+        vars(command)["featured"] = example, names
+        return command
+
+    return mark
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with its dataclass parameters spelt out as options, one per field.
 
     Typer reads the signature made here; the command itself gets the dataclasses.
     """
     hints = get_type_hints(command)
+    example, first = vars(command).get("featured", ("", ()))
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     signature: list[inspect.Parameter] = []
     for name, own in inspect.signature(command).parameters.items():
@@ -89,6 +100,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
                 default, info = default.default, copy(default.info)
                 if default is False and not info.param_decls:
                     info.param_decls = (f"--{spelt(each.name)}",)  # and no --no-...
+                if each.name in first:
+                    info.rich_help_panel = "Most used"
                 kind = Annotated[kind, info]
             signature.append(
                 inspect.Parameter(
@@ -106,7 +119,11 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**made, **given)
 
-    called.__doc__, called.__name__ = command.__doc__, command.__name__
+    signature.sort(key=lambda own: first.index(own.name) if own.name in first else len(first))
+    summary, _, more = inspect.cleandoc(command.__doc__ or "").partition("\n\n")
+    shown = f"Example: {example}" if example else ""
+    called.__doc__ = "\n\n".join(filter(None, [summary, shown, more]))
+    called.__name__ = command.__name__
     called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in signature}
     return called

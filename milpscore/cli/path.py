@@ -36,6 +36,7 @@ from milpscore.cli.groups import (
     SOLVE,
     OutputOptions,
     TableOptions,
+    featured,
     option,
     settings_of,
 )
@@ -82,6 +83,14 @@ def loss_names() -> list[str]:
     return [spelt(name) for name in LOSSES if name not in _NOT_FOR_CLASSES]
 
 
+@featured(
+    "milpscore path patients.csv --target ill --penalty l1 --cv 5 --plot path.png",
+    "target",
+    "penalty",
+    "bins",
+    "cv",
+    "plot",
+)
 def path_command(
     *,
     data: TableOptions,

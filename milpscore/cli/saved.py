@@ -34,6 +34,7 @@ from milpscore.cli.groups import (
     FileOptions,
     WordOptions,
     argument,
+    featured,
     file,
     names_of,
     option,
@@ -53,6 +54,14 @@ _READ = ("positive", "drop", "features", "decimal", "encoding", "sheet", "na")
 TARGET = option(DATA, "Column with the labels; default: the certificate's.", metavar="COL")
 
 
+@featured(
+    "milpscore card card.json --out card.svg",
+    "out",
+    "title",
+    "outcome",
+    "labels",
+    "power",
+)
 def card_command(
     *,
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
@@ -108,6 +117,14 @@ def card_command(
         printed().print(plain_table(game.power.reset_index()))
 
 
+@featured(
+    "milpscore predict card.json new.csv --id patient --out answers.csv",
+    "id",
+    "keep",
+    "probabilities",
+    "unseen",
+    "out",
+)
 def predict_command(
     *,
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
@@ -195,6 +212,14 @@ def _as_csv(table: Any, out: Path | None) -> None:
         table.to_csv(target, index=False, lineterminator="\n")
 
 
+@featured(
+    "milpscore verify proof.json patients.csv",
+    "target",
+    "time_limit",
+    "decimal",
+    "csv_encoding",
+    "json",
+)
 def verify_command(
     *,
     certificate: Path = argument(

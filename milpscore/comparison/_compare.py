@@ -76,7 +76,7 @@ def compare(
     X: Any,
     y: Any = None,
     *,
-    formulations: Sequence[str] = ("slim", "hinge"),
+    formulations: Sequence[str] = ("risk_score", "slim", "hinge"),
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
     binner: Any = "auto",
     sample_weight: Any = None,

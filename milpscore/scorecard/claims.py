@@ -43,6 +43,9 @@ def _claim(certificate: Mapping[str, Any]) -> str:
         return f"Claim: {claim}{checked}; nothing is proved about better cards."
     proved = "; ".join(f"{each[0].lower()}{each[1:]}" for each in proved_of_all(certificate, bound))
     source = certificate.get("bound_source")
+    if source == "evidence":  # a word for leaves that somebody can read
+        kept = certificate.get("evidence")
+        source = f"evidence, in {kept}" if kept else "solver"
     by = f" (bound: {printable(str(source))})" if source else ""
     return f"Claim: {claim}{checked}; proved: {proved}{by}."
 

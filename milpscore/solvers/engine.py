@@ -619,7 +619,9 @@ def _tell(line: str) -> None:
 
 def _described(point: TracePoint, checked: bool, verified: float) -> str:
     """One moment of a search in words: the best card that was re-checked, and what is proved."""
-    found, bound = point.objective, point.dual_bound
+    found = point.objective
+    # losses and penalties are never negative
+    bound = max(point.dual_bound, 0.0) if math.isfinite(point.dual_bound) else point.dual_bound
     same = math.isclose(found, verified, rel_tol=1e-9)
     best = min(found, verified) if checked or same else verified
     shown, low = (f"{v:.6g}" if math.isfinite(v) else "none yet" for v in (best, bound))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from milpscore.cli.app import app
+from milpscore.cli.app import COMMANDS, app
+from milpscore.core.clock import Clock
+from milpscore.core.result import TracePoint
+from milpscore.solvers.engine import Line
 from milpscore_check.__main__ import main
 
 
@@ -74,3 +81,52 @@ def test_quiet_is_quiet(data: Path, tmp_path: Path) -> None:
     done = run("path", data, "--target", "ill", "--n-lams", 2, "-q", "--plot", figure)
     assert done.stderr == ""
     assert figure.exists()
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command with the words that call it; those of a group one by one."""
+    whole = get_command(app)
+    for name in COMMANDS:
+        command = whole.get_command(None, name)
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {own}", each) for own, each in command.commands.items())
+        else:
+            yield name, command
+
+
+@pytest.mark.parametrize(("words", "command"), list(commands()), ids=str)
+def test_help_begins_with_an_example_and_the_options_that_matter(words: str, command: Any) -> None:
+    help = command.help.split("\n\n")
+    if words in ("crf eval", "crf dump", "study plot"):
+        return  # two options each
+    assert help[1].startswith(f"Example: milpscore {words}")
+    options = {option: own for own in command.params for option in own.opts}
+    assert set(re.findall(r"--[a-z-]+", help[1])) <= set(options)
+    first = [own for own in command.params if own.rich_help_panel == "Most used"]
+    assert len(first) <= 5
+    others = [own for own in command.params if own.param_type_name == "option"]
+    assert others[: len(first)] == first
+
+
+def test_a_comparison_begins_with_the_risk_score(data: Path) -> None:
+    done = run("compare", data, "--target", "ill", "--max-terms", 1, "--cv", 0, "--draws", 1)
+    assert done.exit_code == 0, done.output
+    assert "risk-score" in done.stdout
+    assert "slim" in done.stdout
+
+
+def test_evidence_is_said_where_a_named_file_keeps_it(data: Path, tmp_path: Path) -> None:
+    card, proof = tmp_path / "card.json", tmp_path / "proof.json"
+    fit = ["fit", data, "--target", "ill", "--max-terms", 1, "--no-check", "--out", card]
+    assert "(bound: solver)" in run(*fit).stdout
+    assert "(bound: solver)" in run("card", card).stdout
+    done = run(*fit, "--certificate", proof)
+    assert "'milpscore verify' and milpscore-check take about as long" in done.stderr
+    assert "(bound: evidence, in proof.json)" in run("card", card).stdout
+
+
+def test_progress_shows_no_bound_below_0() -> None:
+    shown: list[str] = []
+    with_bound = Line("solving", Clock.of(math.inf), shown.append)
+    with_bound.show(TracePoint(0.0, 0.5, -0.25, 1))
+    assert "bound 0  gap 100.00%" in shown[-1]
