@@ -632,7 +632,7 @@ def test_compare_prints_a_row_for_each_further_rounding(data: Path) -> None:
         (["--formulations", "slim,hing"], "did you mean hinge?"),
         (["--formulations", ","], "at least one formulation"),
         (["--formulations", "fused-lasso"], "bins"),
-        (["--set", "lam=1"], "none of slim, hinge takes 'lam'"),
+        (["--set", "lam=1"], "none of risk_score, slim, hinge takes 'lam'"),
         (["--set", "slim.margin=1"], "slim has no argument 'margin'"),
         (["--set", "fused-lasso.lam=1"], "not among --formulations"),
         (["--set", "hinge.margin=1", "--set", "hinge.margin=2"], "given twice"),
