@@ -281,7 +281,7 @@ def test_the_seconds_are_those_of_the_whole_table(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Clock, "now", staticmethod(lambda: Hand.at))
     monkeypatch.setattr("milpscore.comparison._compare.solve", slow)
     X, y = planted(30)
-    milpscore.compare(X, y, cv=2, time_limit=2, binner=None)
+    milpscore.compare(X, y, formulations=["slim", "hinge"], cv=2, time_limit=2, binner=None)
     assert len(given) == 12  # two formulations, three tables each, LP and card
     assert Hand.at == sum(given) <= 2 + 1e-9
     assert max(given) <= 1.2
@@ -297,7 +297,7 @@ def test_after_an_interrupt_the_rows_so_far_are_returned(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("milpscore.comparison._compare.solve", interrupted)
     X, y = planted(30)
-    found = milpscore.compare(X, y, cv=3, time_limit=300).table
+    found = milpscore.compare(X, y, formulations=["slim", "hinge"], cv=3, time_limit=300).table
     assert len(calls) == 2
     assert found["formulation"].tolist() == ["slim"] * 4 + ["hinge"]
     assert found.loc[:3, "verified"].all()
