@@ -21,9 +21,6 @@ import pyarrow.dataset as ds
 import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 from tree_cases import set_policy
 from typer.testing import CliRunner
@@ -59,8 +56,6 @@ from milpscore.estimators import (
     OneStandardErrorCV,
     PenalisedClassifier,
     RiskScoreClassifier,
-    SlimClassifier,
-    _cards,
 )
 from milpscore.fitting import fit_card
 from milpscore.formulations import slim
@@ -198,8 +193,7 @@ def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
     frame = pd.DataFrame(
         {"x": np.exp(random.normal(size=5000)) - 1, "y": random.random(5000) < 0.4}
     )
-    set_policy(monkeypatch, merged_rows, exact_values=100)
-    set_policy(monkeypatch, merged_rows, exact_cells=4000)
+    set_policy(monkeypatch, merged_rows, exact_values=100, exact_cells=4000)
     found = read_patterns(frame, "y")
     assert read_patterns(frame[::-1], "y").fingerprint == found.fingerprint
     shares = [float((frame["x"] < column.lower).mean()) for column in found.columns]
@@ -613,50 +607,6 @@ def test_a_card_for_all_rows_and_a_bound_from_some(formulation: str, tmp_path: P
     again = fit_sample(path, "y", formulation, rows=1500, reading=reading, heuristic=True, **given)
     assert again.bound is None
     assert str(again.sample_result.claim) == "feasible"
-
-
-def test_a_fit_takes_all_rows_where_an_exact_search_is_out_of_reach(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The card is that of all rows, the bound below every card's objective over all rows."""
-    frame, cuts = noisy(), Binner(3, max_distinct=0)
-    frame.to_parquet(path := tmp_path / "t.parquet")
-    given = {"max_terms": 2, "coef_min": -3, "coef_max": 3}
-    whole = read_patterns(path, "y", binner=cuts)
-    _, best = fit_card(whole, "risk_score", time_limit=60, **given)
-    set_policy(monkeypatch, merged_rows, max_patterns=50)
-    monkeypatch.setattr(_cards, "MAX_CELLS", 1000)
-    card = RiskScoreClassifier(binner=cuts, **given)
-    X, y = frame.drop(columns="y"), frame["y"].map({0: "no", 1: "yes"})
-    with pytest.warns(ConvergenceWarning, match="30,000 rows are too many for an exact search"):
-        card.fit(X, y)
-    assert card.n_features_in_ == 6
-    assert card.classes_.tolist() == ["no", "yes"]
-    assert card.program_.statement.design.rows.sum() == 30_000
-    assert str(card.result_.claim) == "gap"
-    free = LogisticRegression(C=1e6).fit(whole.X, whole.y, whole.weight)
-    loss = log_loss(whole.y, free.predict_proba(whole.X)[:, 1], sample_weight=whole.weight)
-    assert loss - 4e-4 < card.result_.dual_bound <= loss < best.objective
-    assert card.result_.objective == pytest.approx(best.objective, rel=1e-3)
-    assert (card.predict(X) == y).mean() > 0.65
-    fast = RiskScoreClassifier(binner=cuts, heuristic=True, **given).fit(X, y)
-    assert str(fast.result_.claim) == "feasible"
-    np.testing.assert_array_equal(fast.coef_, card.coef_)
-    balanced = RiskScoreClassifier(binner=cuts, class_weight="balanced", heuristic=True, **given)
-    assert balanced.fit(X, y).result_.verified
-    errors = SlimClassifier(binner=cuts, **given)
-    with pytest.warns(ConvergenceWarning, match="nothing is proved"):
-        assert errors.fit(X, y).result_.verified
-    with pytest.raises(
-        TooManyPatternsError, match="at this size: `fit` without a column of weights"
-    ):
-        card.fit(X, y, np.ones(len(y)))
-    set_policy(monkeypatch, sources, merged_cells=1000)
-    said = CliRunner().invoke(app, ["fit", str(path), "--target", "y", "--bins", "3", "--json"])
-    assert said.exit_code == 0, said.output
-    answer = json.loads(said.stdout)
-    assert answer["n_rows"] == 30_000
-    assert answer["claim"] == "gap"
 
 
 def test_what_a_sample_says_nothing_of_is_refused_by_name(tmp_path: Path) -> None:
