@@ -156,7 +156,10 @@ def every_learner(asked: FacetsTable1, random_state: int) -> dict[str, Any]:
         "golovin": Golovin(random_state),
         "slim": searched(SlimClassifier(**limits), max_terms=TERMS),
         "risk_score": searched(
-            RiskScoreClassifier(scale=1.0, heuristic=True, **limits), max_terms=TERMS
+            RiskScoreClassifier(
+                scale=1.0, heuristic=True, threshold_by="net-benefit=50%", **limits
+            ),
+            max_terms=TERMS,
         ),
         "lasso": searched(
             standardised(LassoClassifier()), model__alpha=np.geomspace(0.5, 1e-4, 12)

@@ -77,7 +77,7 @@ def counterfactual_command(
         raise OptionError(f"{sorted(both)[0]!r} cannot rise and fall only: name it once")
     directions |= dict.fromkeys(names_of(falling), "-")
     loaded = loaded_card(card)
-    shown: Any = getattr(loaded, "card", loaded)  # an ordinal card holds one
+    shown: Any = loaded if hasattr(loaded, "columns") else loaded.card  # of ordered classes
     table = read_frame(data, **written.reading, as_text=disguised(shown.columns))
     if row > len(table):
         raise DataError(f"the table has {len(table)} rows: there is no row {row}")
