@@ -62,11 +62,6 @@ class Priced:
 
 
 @builder
-def loaded(output: str) -> Any:
-    """The JSON object of an output; which label is scored may stand before it."""
-    return json.loads(output[output.index("{") :])
-
-
 def priced_points(
     X: Any,
     y: Any = None,
@@ -221,7 +216,7 @@ def told(*arguments: Any) -> str:
     """What a command prints."""
     done = CliRunner().invoke(app, [str(each) for each in arguments])
     assert done.exit_code == 0, done.output
-    return done.output
+    return done.stdout
 
 
 def table(seed: int = 0) -> tuple[pd.DataFrame, Any]:
@@ -358,7 +353,7 @@ def test_a_penalty_is_one_name_more_by_every_door(csv: str) -> None:
     same = path(X.to_numpy(float), 2 * y - 1, penalty=L1, lams=[lam / 2 for lam in lams])
     np.testing.assert_allclose(found.coefficients, same.coefficients, atol=1e-4)
     asked = ("path", csv, "--target", "ill", "--lams", "0.1,0.02", "--json", "--penalty")
-    printed = loaded(told(*asked, "halved"))
+    printed = json.loads(told(*asked, "halved"))
     assert printed["penalty"] == "halved"
     np.testing.assert_allclose(printed["coefficients"], found.coefficients, atol=1e-4)
 
@@ -370,7 +365,7 @@ def test_a_loss_is_one_name_more_by_every_door(csv: str) -> None:
     assert mine.result_.gap <= 1e-6
     np.testing.assert_allclose(2.0 * mine.coef_, usual.coef_, atol=5e-3)
     np.testing.assert_allclose(mine.predict_proba(X), usual.predict_proba(X), atol=5e-3)
-    printed = loaded(told("path", csv, "--target", "ill", "--penalty", "l1", "--loss", "steep",
+    printed = json.loads(told("path", csv, "--target", "ill", "--penalty", "l1", "--loss", "steep",
                               "--n-lams", 3, "--json"))  # fmt: skip
     assert printed["loss"] == "steep"
     assert printed["worst_gap"] <= 1e-6
