@@ -278,7 +278,8 @@ def fit_all_rows(
             design = rows.merge(Learned(columns, blocks, sample.warnings, True, None))
             fits.append(fit_card(design, name, **common))
         program, result = min(fits, key=lambda fit: fit[1].objective)
-        bound = _least_loss(rows, chosen.statement, random_state) if bounded else 0.0
+        stated = chosen.statement, program.statement
+        bound = _least_loss(rows, *stated, random_state) if bounded else 0.0
         said = (
             f"{rows.n_rows:,} rows are too many for an exact search: features were chosen by the"
             f" fast mode on {len(sample.y):,} rows drawn by chance, twice, points on all rows"
@@ -293,11 +294,13 @@ def fit_all_rows(
     return program, result.with_remark(said)
 
 
-def _least_loss(rows: Any, statement: Statement, random_state: int) -> float:
-    """A bound on the loss of all cards over all rows; 0 where there is none.
+def _least_loss(rows: Any, statement: Statement, last: Statement, random_state: int) -> float:
+    """Return a bound on the loss of all cards over all rows; 0 if there is none.
 
     The real weights of a card are its points over its scale. Duality bounds the loss of all real
-    weights, plus lam times the sum of their sizes; that sum is limited by the statement.
+    weights, plus lam times the sum of their sizes. That sum is limited by the points of the
+    ``statement`` on all columns, at the least scale of it and of the ``last`` one, on the features
+    of the card: with more rows, or fewer columns, scales may be smaller.
     """
     from milpscore.penalties import L1
     from milpscore.proximal import path_out_of_core
@@ -305,7 +308,8 @@ def _least_loss(rows: Any, statement: Statement, random_state: int) -> float:
     loss, (lower, upper) = statement.loss, statement.ranges
     if not isinstance(loss, RiskLoss) or loss.base.name != "logistic":
         return 0.0
-    scale: Any = loss.scale if statement.scales is None else statement.scales.lower
+    free = [each.scales.lower for each in (statement, last) if each.scales is not None]
+    scale: Any = min(free) if free else loss.scale
     sizes = np.sort(np.maximum(np.abs(lower), np.abs(upper)).astype(float))[::-1]
     most = max(float(sizes[: statement.max_terms].sum()) / float(scale), 1e-9)
     lam = BOUND_TOLERANCE / most

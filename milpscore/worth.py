@@ -59,11 +59,14 @@ class Worth:
     auc : float
         Of the card on the rows it was fitted to.
     auc_new, auc_logistic : float
-        On rows left out, mean over folds: of cards made again by the fast mode, their cuts
-        included, and of a logistic regression on all columns.
+        On rows left out, mean over folds: of cards made again by the fast mode, and of a logistic
+        regression on all columns.
     auc_larger : float or None
         As ``auc_new``, with at most ``larger_terms`` terms; None without a limit on terms.
     larger_terms : int or None
+    cut_anew : bool
+        Whether the refits chose their cuts; not so of rows that were merged while they were read,
+        or if an argument names single columns.
     rows : int
         Rows that the folds hold.
     sampled : bool
@@ -75,11 +78,14 @@ class Worth:
     auc_logistic: float
     auc_larger: float | None
     larger_terms: int | None
+    cut_anew: bool
     rows: int
     sampled: bool
 
     def __str__(self) -> str:
-        on = f" ({POLICY.folds} refits on {self.rows:,} rows drawn by chance)" * self.sampled
+        how = [f"{POLICY.folds} refits on {self.rows:,} rows drawn by chance"] * self.sampled
+        how += ["cuts not chosen anew, which flatters"] * (not self.cut_anew)
+        on = f" ({'; '.join(how)})" if how else ""
         said = (
             f"AUC {self.auc:.3f} here, {self.auc_new:.3f} on new rows{on}; a logistic regression "
             f"on all columns {self.auc_logistic:.3f}"
@@ -125,7 +131,8 @@ def card_worth(
     folds, sampled = _folds(design, random)
     rows = sum(len(test) for _, test in folds)
     own = _auc(design, _totals(design.X, result.card.coefficients))
-    found: list[FloatArray] = []
+    uncut = not any(column.kind in ("interval", "step") for column in design.columns)
+    anew = uncut or table is not None
     try:
         found = [_fold_aucs(program, each) for each in _parts(design, folds, table, cutting)]
     except MilpscoreError:
@@ -133,11 +140,12 @@ def card_worth(
             raise
         # what names single columns holds for these cuts alone
         found = [_fold_aucs(program, each) for each in _parts(design, folds, None, None)]
+        anew = uncut
     new, logistic, larger = np.mean(found, axis=0).tolist()
     if math.isnan(larger):
-        return Worth(own, new, logistic, None, None, rows, sampled)
+        return Worth(own, new, logistic, None, None, anew, rows, sampled)
     terms = 2 * int(program.arguments["max_terms"])
-    return Worth(own, new, logistic, larger, terms, rows, sampled)
+    return Worth(own, new, logistic, larger, terms, anew, rows, sampled)
 
 
 def _folds(
@@ -168,7 +176,7 @@ def _folds(
 
 
 def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tuple[Design, Design]]:
-    """The training rows of each fold as a design, and its test rows in the same columns."""
+    """Yield the training rows of each fold as a design, and its test rows in the same columns."""
     for train, test in folds:
         weight = design.weight / design.rows
         made = replace(
@@ -185,7 +193,7 @@ def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tup
 
 
 def _fold_aucs(program: Program, part: tuple[Design, Design]) -> FloatArray:
-    """AUC on the test rows: the card made again, a logistic regression, twice the terms or NaN."""
+    """Return the AUC on test rows of a card made again, a regression, twice the terms or NaN."""
     train, test = part
     arguments, limit = dict(program.arguments), program.arguments.get("max_terms")
     answers = [_fast_totals(program.formulation, train, test, arguments)]
@@ -206,7 +214,7 @@ def _fold_aucs(program: Program, part: tuple[Design, Design]) -> FloatArray:
 def _fast_totals(
     formulation: str, train: Design, test: Design, arguments: dict[str, Any]
 ) -> FloatArray:
-    """Totals of the test rows by the fast card of the training rows."""
+    """Return the totals of the test rows by the fast card of the training rows."""
     _, again = fit_card(
         train, formulation, heuristic=True, progress=False, time_limit=math.inf, **arguments
     )
@@ -216,13 +224,13 @@ def _fast_totals(
 
 
 def _totals(X: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
-    """Totals of rows; zero points are left out."""
+    """Return the totals of rows from the columns that have points."""
     used = np.flatnonzero(points)
     return np.asarray(X[:, used] @ points[used].astype(np.float64))
 
 
 def _auc(design: Design, totals: FloatArray) -> float:
-    """Weighted area under the ROC curve; equal totals count one half."""
+    """Weighted area under the ROC curve, as ``metrics.auc`` without loading scikit-learn."""
     cuts = TotalCuts.of(np.round(totals, 9))
     true = cuts.above(np.where(design.y > 0, design.weight, 0.0))
     false = cuts.above(np.where(design.y > 0, 0.0, design.weight))

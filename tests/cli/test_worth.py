@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from milpscore import worth
 from milpscore.cli.app import app
+from milpscore.constraints import Include
 from milpscore.core.errors import DataError
 from milpscore.data import make_design, read_patterns
 from milpscore.data.cut_points import Cutting
@@ -83,7 +84,23 @@ def test_merged_rows_stand_as_often_as_they_were(tmp_path: Path) -> None:
     dealt = np.bincount(np.concatenate([test for _, test in folds]), minlength=len(design.y))
     np.testing.assert_array_equal(dealt, design.rows)
     program, result = fit_card(design, heuristic=True, max_terms=3)
-    assert 0.5 < worth.card_worth(program, result).auc_new < 1.0
+    found = worth.card_worth(program, result)
+    assert 0.5 < found.auc_new < 1.0
+    assert found.cut_anew  # as nothing is cut
+    assert "cuts" not in str(found)
+
+
+def test_cuts_that_stay_are_said() -> None:
+    cutting = Cutting(n_bins=5)
+    design = cutting.design(TABLE, FOLLOWS > 0, positive=True)
+    rule = Include(columns=[design.columns[0].name])  # a cut that no refit finds again
+    program, result = fit_card(design, heuristic=True, max_terms=3, constraints=[rule])
+    found = worth.card_worth(program, result, TABLE, cutting)
+    assert not found.cut_anew
+    assert "(cuts not chosen anew, which flatters)" in str(found)
+    assert found == worth.card_worth(program, result)
+    program, result = fit_card(design, heuristic=True, max_terms=3)
+    assert worth.card_worth(program, result, TABLE, cutting).cut_anew
 
 
 def test_two_events_are_too_few() -> None:

@@ -16,9 +16,11 @@ from typer.testing import CliRunner
 
 from milpscore.cli.app import app
 from milpscore.core.errors import TooManyPatternsError
-from milpscore.data import Binner, merged_rows, read_patterns, sources
+from milpscore.data import Binner, merged_rows, read_patterns, sources, stored_rows
 from milpscore.estimators import RiskScoreClassifier, SlimClassifier, _cards
 from milpscore.fitting import fit_card
+from milpscore.formulations import risk_score
+from milpscore.sampling import _least_loss
 
 
 def test_a_fit_takes_all_rows_where_an_exact_search_is_out_of_reach(
@@ -63,3 +65,17 @@ def test_a_fit_takes_all_rows_where_an_exact_search_is_out_of_reach(
     answer = json.loads(said.stdout)
     assert answer["n_rows"] == 30_000
     assert answer["claim"] == "gap"
+
+
+def test_the_bound_holds_at_the_least_scale_of_both_statements(tmp_path: Path) -> None:
+    """The rows drawn may be stated over larger scales than all rows: their bound is higher."""
+    noisy(4000).to_parquet(path := tmp_path / "t.parquet")
+    with stored_rows(path, "y", binner=Binner(3, max_distinct=0)) as rows:
+        sample = rows.drawn(2000, 0)
+        given = {"max_terms": 2, "coef_min": -3, "coef_max": 3}
+        large, small = (
+            risk_score(sample, scale=(least, 100.0), **given).statement for least in (20.0, 0.5)
+        )
+        bounds = [_least_loss(rows, *both, 0) for both in ((large, large), (large, small))]
+        assert bounds[0] > bounds[1] + 0.001
+        assert bounds[1] == _least_loss(rows, small, small, 0)
