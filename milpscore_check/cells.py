@@ -38,7 +38,7 @@ def number_in(cell: str, signs: str) -> tuple[Decimal, str] | None:
 
 
 def same_number(cell: str, marks: Sequence[str]) -> bool:
-    """Whether a cell is one of some marks, a number whatever its zeros."""
+    """Return whether a cell is one of some marks; numbers are compared by value."""
     cell = cell.strip()
     if cell in marks:
         return True

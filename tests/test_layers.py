@@ -101,7 +101,7 @@ def through_windows(root: Path) -> Iterator[str]:
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts
         own = _room(*(part.removesuffix(".py") for part in parts))
-        if ".venv" in parts or "build" in parts:
+        if "build" in parts or any(part.startswith(".") for part in parts):  # environments
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):

@@ -615,7 +615,7 @@ class MaxErrors(Constraint):
     share : float in [0, 1], optional
         Largest share of the subgroup's weight.
     count : int, optional
-        Largest number of its rows, whatever they weigh; rows of weight 0 do not count. Give either
+        Largest number of its rows, each counted once; rows of weight 0 do not count. Give either
         share or count.
     name : str, optional
     """

@@ -117,7 +117,7 @@ class CellRules:
     Attributes
     ----------
     na : tuple of str
-        What stands for a missing value; numbers whatever their zeros.
+        Cells that mean a missing value; numbers are compared by value.
     signs : str
         Of numbers in disguise: what stands before their decimals, then what stands between
         thousands, if anything does. Empty: plain numbers, or words.

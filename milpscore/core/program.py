@@ -207,11 +207,11 @@ class Program:
         return self.model.component("alpha") is not None
 
     def relaxed(self) -> Program:
-        """Return a new program without integrality; bounds and whatever a user added stay."""
+        """Return a new program without integrality; bounds and a user's additions stay."""
         return self._with_integrality("relaxed")
 
     def exact(self) -> Program:
-        """A new program with the integrality of the statement; whatever a user added stays."""
+        """A new program with the integrality of the statement; a user's additions stay."""
         return self._with_integrality("exact")
 
     def _with_integrality(self, kind: Kind) -> Program:

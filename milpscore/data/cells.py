@@ -198,7 +198,7 @@ def _spelt(texts: Sequence[str], rows: IntArray) -> CellRules:
 
 
 def folded(text: str) -> str:
-    """A text whatever its blanks and capitals."""
+    """Return a text in small letters with single blanks."""
     return " ".join(text.split()).casefold()
 
 

@@ -83,7 +83,7 @@ def _row_losses(loss: Any, scores: FloatArray, y: IntArray, step: Fraction | Non
 
 
 def is_positive(scores: FloatArray, step: Fraction | None) -> BoolArray:
-    """Which scores answer positive, ties included, whatever rounding took from the sum."""
+    """Which scores answer positive, ties included even if rounding took from the sum."""
     return np.asarray(scores >= -_rounding(scores, step))
 
 

@@ -77,7 +77,7 @@ class SolverPolicy:
     # a reduced cost below this counts as 0 for a column without finite bounds
     free_tolerance: float = 1e-9
     spare_reach: float = 1e-9  # relative reach beyond their range of columns that are paid for
-    # HiGHS's dual tolerance is 1e-7, whatever the costs: much smaller ones than this are scaled up
+    # HiGHS's dual tolerance is 1e-7 for all costs: much smaller ones than this are scaled up
     least_cost: float = 2.0**-9
     newton_steps: int = 60  # Newton steps for the best slope and intercept of a tangent's point
     derivative_step: float = 1e-6  # relative step of a numerical derivative of the penalty

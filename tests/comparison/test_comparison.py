@@ -74,10 +74,13 @@ def test_relaxed_exact_rounded_in_order(table: pd.DataFrame) -> None:
 def test_the_order_holds_without_time_for_a_proof() -> None:
     X, y = planted(150, 8, seed=3)
     options = {"node_limit": 0, "presolve": False}
-    found = milpscore.compare(X, y, time_limit=300, cv=None, max_terms=3, options=options)
+    names = ["slim", "hinge"]
+    found = milpscore.compare(
+        X, y, formulations=names, time_limit=300, cv=None, max_terms=3, options=options
+    )
     in_order(found.table)
     # HiGHS is not trusted to find what rounding found: the exact solve starts from it
-    for name in ("slim", "hinge"):
+    for name in names:
         assert found.results[name, "exact"].warm_start == "accepted"
 
 
@@ -233,8 +236,9 @@ def test_weights_count_as_repeated_rows() -> None:
     X, y = planted(40, 3)
     weight = np.arange(40) % 3
     twice = np.repeat(np.arange(40), weight)
-    one = milpscore.compare(X, y, sample_weight=weight, cv=None, time_limit=300).table
-    two = milpscore.compare(X.iloc[twice], y.iloc[twice], cv=None, time_limit=300).table
+    asked = {"formulations": ["slim", "hinge"], "cv": None, "time_limit": 300}
+    one = milpscore.compare(X, y, sample_weight=weight, **asked).table
+    two = milpscore.compare(X.iloc[twice], y.iloc[twice], **asked).table
     columns = ["objective", "loss", "train_accuracy", "train_auc"]
     exact = one["kind"].isin(["exact", "relaxed"])
     pd.testing.assert_frame_equal(one.loc[exact, columns], two.loc[exact, columns])
@@ -243,7 +247,10 @@ def test_weights_count_as_repeated_rows() -> None:
 def test_the_same_seed_gives_the_same_table() -> None:
     X, y = planted(40, 3)
     one, two = (
-        milpscore.compare(X, y, cv=2, time_limit=300, random_state=3, max_terms=2) for _ in range(2)
+        milpscore.compare(
+            X, y, formulations=["slim", "hinge"], cv=2, time_limit=300, random_state=3, max_terms=2
+        )
+        for _ in range(2)
     )
     seconds = [c for c in COLUMNS if c.endswith("_seconds")]
     pd.testing.assert_frame_equal(one.table.drop(columns=seconds), two.table.drop(columns=seconds))

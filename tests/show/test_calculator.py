@@ -107,8 +107,8 @@ def test_the_page_asks_for_values_with_units_and_loads_nothing(tmp_path: Path) -
 
 def test_the_command_writes_it(tmp_path: Path) -> None:
     path, out = made(encoding="onehot").save(tmp_path / "card.json"), tmp_path / "ward.html"
-    told = CliRunner().invoke(app, ["card", str(path), "--format", "calculator"])
-    assert told.exit_code == 2
+    refused = CliRunner().invoke(app, ["card", str(path), "--format", "calculator"])
+    assert refused.exit_code == 2
     given = ["card", str(path), "--format", "calculator", "--out", str(out), "--title", "Ward"]
     assert CliRunner().invoke(app, given).exit_code == 0
     assert "<title>Ward</title>" in out.read_text(encoding="utf-8")

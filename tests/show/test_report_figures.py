@@ -492,12 +492,12 @@ class TestWholePage:
         self, card: Scorecard, table: pd.DataFrame, other: pd.DataFrame
     ) -> None:
         bare = Page(report(card, table, table["ill"])).text
-        told = Page(
+        stated = Page(
             report(card, table, table["ill"], validation=(other, other["ill"]), outcome="illness",
                    population="patients")
         ).text  # fmt: skip
         apart = Page(report(card, table, table["ill"], by="sex")).text
-        for text, answered in ((bare, 10), (told, 16), (apart, 12)):
+        for text, answered in ((bare, 10), (stated, 16), (apart, 12)):
             assert text.count("\u2013 answered:") == answered
             assert text.count("\u2013 not on this page") == 44 - answered
 

@@ -6,7 +6,7 @@ of what it costs at its whole points, terms included, and shares out the limit o
 multiplier: the convex hull of the node's cards, a perspective where there is a squared penalty.
 Each point of Newton's method on it gives a line below the loss, whose least value over the node's
 cards is a bound. Where columns have two values, supports are enumerated in turns with the boxes:
-their cells say what no card avoids, whatever its scale. The 0-1 loss (``zero_one``) is searched
+their cells say what no card avoids at any scale. The 0-1 loss (``zero_one``) is searched
 over supports, bounded by cells or by pairs of rows, and then over weights.
 
 References
