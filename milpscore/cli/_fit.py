@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -142,7 +142,7 @@ def fit_command(
     find = _exact if sample is None else _sampled
     with noting_interrupts() as interrupted:
         names, table, program, result, sample_bound, seconds = find(
-            data, card.name, arguments, solving, output, words, how
+            _Ask(data, card.name, arguments, solving, output, words, how)
         )
     design = program.statement.design
     tell_warnings(design, output.quiet)
@@ -218,101 +218,81 @@ def _note_one_answer(card: Any, design: Design, quiet: bool) -> None:
         say(f"Note: {odd.for_command(speller(('threshold_by', 'class_weight')))}.", quiet)
 
 
-def _exact(
-    data: DataOptions,
-    formulation: str,
-    arguments: dict[str, Any],
-    solving: SolveOptions,
-    output: OutputOptions,
-    words: WordOptions,
-    how: dict[str, Any],
-) -> tuple[list[str], Any, Program, Result, None, float]:
+@dataclass(frozen=True)
+class _Ask:
+    """What a fit was asked for; ``how`` its card is found beside the solver's options."""
+
+    data: DataOptions
+    formulation: str
+    arguments: dict[str, Any]
+    solving: SolveOptions
+    output: OutputOptions
+    words: WordOptions
+    how: dict[str, Any]
+
+    @property
+    def fitting(self) -> dict[str, Any]:
+        """The options of every way to a card."""
+        return {
+            "time_limit": self.solving.time_limit,
+            "random_state": self.solving.seed,
+            "options": self.solving.options,
+            "progress": self.output.progress,
+            **self.how,
+        }
+
+
+def _exact(ask: _Ask) -> tuple[list[str], Any, Program, Result, None, float]:
     """The features of the table, the table, the program, its answer, no bound, the seconds."""
     try:
-        table = data.table(formulation)
-        words.check(names := data.names(table))
-        clock = Clock.of(solving.time_limit)  # reading stands apart
-        design = data.design(formulation, table)
+        table = ask.data.table(ask.formulation)
+        ask.words.check(names := ask.data.names(table))
+        clock = Clock.of(ask.solving.time_limit)  # reading stands apart
+        design = ask.data.design(ask.formulation, table)
     except TooManyPatternsError:
-        if data.weights_column is not None or "rounding" in formulation:
+        if ask.data.weights_column is not None or "rounding" in ask.formulation:
             raise
-        return _all_rows(data, formulation, arguments, solving, output, words, how)
-    program, result = _solved(design, formulation, arguments, solving, output, how, clock)
+        return _all_rows(ask)
+    program, result = _solved(design, ask, clock)
     # by cuts, where jumps are penalised
     return names, table, program, result, None, clock.seconds
 
 
-def _all_rows(
-    data: DataOptions,
-    formulation: str,
-    arguments: dict[str, Any],
-    solving: SolveOptions,
-    output: OutputOptions,
-    words: WordOptions,
-    how: dict[str, Any],
-) -> tuple[list[str], Any, Program, Result, None, float]:
+def _all_rows(ask: _Ask) -> tuple[list[str], Any, Program, Result, None, float]:
     """The same of a table with too many patterns for an exact search."""
     from milpscore.data.sources import names_of
 
-    words.check(names := names_of(data.data))
+    ask.words.check(names := names_of(ask.data.data))
     began = time.perf_counter()
-    program, result = data.all_rows(
-        formulation, time_limit=solving.time_limit, random_state=solving.seed,
-        progress=output.progress, options=solving.options, **how, **arguments,
-    )  # fmt: skip
+    program, result = ask.data.all_rows(ask.formulation, **ask.fitting, **ask.arguments)
     return names, None, program, result, None, time.perf_counter() - began
 
 
-def _sampled(
-    data: DataOptions,
-    formulation: str,
-    arguments: dict[str, Any],
-    solving: SolveOptions,
-    output: OutputOptions,
-    words: WordOptions,
-    how: dict[str, Any],
-) -> tuple[list[str], None, Program, Result, SampleBound | None, float]:
+def _sampled(ask: _Ask) -> tuple[list[str], None, Program, Result, SampleBound | None, float]:
     """The same by a sample, with the bound that it gives."""
     from milpscore.data.sources import names_of
 
-    words.check(names := names_of(data.data))
+    ask.words.check(names := names_of(ask.data.data))
     began = time.perf_counter()
-    found = data.sampled(
-        formulation, time_limit=solving.time_limit, random_state=solving.seed,
-        solver=solving.solver, options=solving.options, progress=output.progress, **how,
-        **arguments,
-    )  # fmt: skip
+    found = ask.data.sampled(
+        ask.formulation, solver=ask.solving.solver, **ask.fitting, **ask.arguments
+    )
     seconds = time.perf_counter() - began
     return names, None, found.program, found.result, found.bound, seconds
 
 
-def _solved(
-    design: Design,
-    formulation: str,
-    arguments: dict[str, Any],
-    solving: SolveOptions,
-    output: OutputOptions,
-    fast: dict[str, Any],
-    clock: Clock,
-) -> tuple[Program, Result]:
+def _solved(design: Design, ask: _Ask, clock: Clock) -> tuple[Program, Result]:
     """Fit a card; after a Ctrl-C that comes before the solver runs, the verified empty card."""
     from milpscore.core.result import Termination
     from milpscore.fitting import fit_card
 
-    common: dict[str, Any] = {
-        **arguments,
-        "solver": solving.solver,
-        "random_state": solving.seed,
-        "options": solving.options,
-    }
+    common: dict[str, Any] = {**ask.arguments, "solver": ask.solving.solver, **ask.fitting}
     try:
-        return fit_card(
-            design, formulation, progress=output.progress, time_limit=clock, **fast, **common
-        )
+        return fit_card(design, ask.formulation, **{**common, "time_limit": clock})
     except KeyboardInterrupt:
-        program, result = fit_card(
-            design, formulation, progress=False, warm_start=False, time_limit=0, **common
-        )
+        none_of = ("progress", "warm_start", "heuristic", "polish")
+        at_once = {**dict.fromkeys(none_of, False), "time_limit": 0}
+        program, result = fit_card(design, ask.formulation, **{**common, **at_once})
         return program, replace(result, termination=Termination.INTERRUPTED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -41,11 +42,13 @@ class Message(str):
 
 
 def _filled(template: str, arguments: Mapping[str, Any], spell: Callable[[str, Any], str]) -> str:
-    """Return the template with its arguments spelt."""
-    for name, value in arguments.items():
-        if (field := f"{{{name}}}") in template:
-            template = template.replace(field, spell(name, value))
-    return template
+    """Return the template with its arguments spelt; a value's own braces stay."""
+
+    def spelt(field: re.Match[str]) -> str:
+        name = field[1]
+        return spell(name, arguments[name]) if name in arguments else field[0]
+
+    return re.sub(r"\{(\w+)\}", spelt, template)
 
 
 def _in_python(name: str, value: Any) -> str:

@@ -41,3 +41,5 @@ def test_an_argument_whose_name_the_caller_knows() -> None:
     assert error.for_command(speller(OPTIONS)) == "--max-terms 0 must be positive"
     assert str(MissingDependencyError("{argument}", argument="lam")) == "lam"
     assert isinstance(Message("as it is"), str)
+    inside = OptionError("{argument}, not {lam}", argument="label", value="{lam} {X}", lam=1)
+    assert str(inside) == "label='{lam} {X}', not lam=1"  # a value keeps its braces
