@@ -43,12 +43,11 @@ class Message(str):
 
 def _filled(template: str, arguments: Mapping[str, Any], spell: Callable[[str, Any], str]) -> str:
     """Return the template with its arguments spelt; a value's own braces stay."""
-
-    def spelt(field: re.Match[str]) -> str:
-        name = field[1]
-        return spell(name, arguments[name]) if name in arguments else field[0]
-
-    return re.sub(r"\{(\w+)\}", spelt, template)
+    return re.sub(
+        r"\{(\w+)\}",
+        lambda f: spell(f[1], arguments[f[1]]) if f[1] in arguments else f[0],
+        template,
+    )
 
 
 def _in_python(name: str, value: Any) -> str:
