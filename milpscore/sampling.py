@@ -267,7 +267,7 @@ def fit_all_rows(
     common: dict[str, Any] = {**with_few_terms(name, fitting), "random_state": random_state}
     common |= {"time_limit": time_limit, "heuristic": True}
     with stored_rows(source, target, class_weight=class_weight, **(reading or {})) as rows:
-        fits = []
+        fits: dict[Any, tuple[Program, Result]] = {}
         for seed in (random_state, random_state + 1):
             sample = rows.drawn(DRAWN, seed)
             chosen, found = fit_card(sample, name, **common)
@@ -275,9 +275,10 @@ def fit_all_rows(
                 raise SolverError(f"no card was found on {len(sample.y):,} rows: {found.message}")
             used = _columns_used(sample, found.card)
             columns, blocks = tuple(used["columns"]), tuple(used["blocks"])
-            design = rows.merge(Learned(columns, blocks, sample.warnings, True, None))
-            fits.append(fit_card(design, name, **common))
-        program, result = min(fits, key=lambda fit: fit[1].objective)
+            if columns not in fits:  # both draws may choose the same features
+                design = rows.merge(Learned(columns, blocks, sample.warnings, True, None))
+                fits[columns] = fit_card(design, name, **common)
+        program, result = min(fits.values(), key=lambda fit: fit[1].objective)
         stated = chosen.statement, program.statement
         bound = _least_loss(rows, *stated, random_state) if bounded else 0.0
         said = (
