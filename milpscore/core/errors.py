@@ -44,7 +44,7 @@ class Message(str):
 def _filled(template: str, arguments: Mapping[str, Any], spell: Callable[[str, Any], str]) -> str:
     """Return the template with its arguments spelt; a value's own braces stay."""
     return re.sub(
-        r"\{(\w+)\}",
+        r"\{([^{}]+)\}",
         lambda f: spell(f[1], arguments[f[1]]) if f[1] in arguments else f[0],
         template,
     )
