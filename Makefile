@@ -8,6 +8,8 @@ PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13 python; do \
 VENV ?= .venv
 RIVALS ?= .venv-rivals
 ARGS ?=
+# Commands that the tests start would compile every source anew.
+unexport PYTHONDONTWRITEBYTECODE
 SECONDS ?= 600
 
 # -qq hides pip's chatter and keeps its errors.

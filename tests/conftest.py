@@ -15,18 +15,31 @@ from warm_up import compiled_together
 ROOT = Path(__file__).parents[1]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a part of the slow tests be chosen."""
+    parser.addoption(
+        "--slow-part", metavar="K/N", help="of every N slow tests the K-th alone, K from 1"
+    )
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Have the kernels of a fresh clone compiled by both workers together."""
     compiled_together(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the long tail of parametrised tests as slow; one that is asked for by name runs."""
     quick = [item for item in items if item.get_closest_marker("slow") is None]
     names = [f"{item.path.name}::{item.name.partition('[')[0]}" for item in quick]
     for place in slow_cases(names):
         quick[place].add_marker(pytest.mark.slow)
+    if part := config.getoption("slow_part"):
+        first, step = (int(number) for number in part.split("/"))
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        left_out = {item for place, item in enumerate(slow) if place % step != first - 1}
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=list(left_out))
 
 
 @pytest.fixture(autouse=True)
