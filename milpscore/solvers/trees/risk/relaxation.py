@@ -398,7 +398,8 @@ class Relaxation:
             zero = self.arrays.is_zero & (node.status == OPEN)
             self._price(node, node.s, self.arrays.terms - node.sure, zero)
         short = np.where((node.status == OPEN) & ~active, self._least + node.mu, 0.0)
-        worst = np.argsort(short, kind="stable")[: POLICY.columns_added]
+        more = max(POLICY.columns_added, int(np.count_nonzero(active)))
+        worst = np.argsort(short, kind="stable")[:more]
         worst = worst[short[worst] < -1e-9 - 1e-3 * node.mu]
         active[worst] = True
         active |= node.status == IN
@@ -525,10 +526,10 @@ class _Model:
         # a free slope is one more coefficient: the scores s X w + b are linear in it at the given w
         X, unit, node, m = self.rows.X, self.arrays.unit, self.node, len(w)
         u, h = slopes
-        bent = X * h[:, None]
-        gram, gradient = X.T @ bent, X.T @ u
+        bent = X * np.sqrt(h)[:, None]
+        gram, gradient = bent.T @ bent, X.T @ u  # BLAS computes half of a matrix times its own
         slope_b, bend_b = float(u.sum()) * unit, float(h.sum()) * unit * unit
-        cross = bent.sum(axis=0) * unit
+        cross = (h @ X) * unit
         if self.arrays.scaled:
             gram, gradient, cross = s * s * gram, s * gradient, s * cross
         if self.free_slope:
