@@ -25,8 +25,8 @@ from milpscore.core.result import (
     claim_of,
     relative_gap,
 )
+from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
-from milpscore.penalties import L0
 from milpscore.solvers.options import SOLVERS, ConicOptions, Options, require_solver
 from milpscore.solvers.policy import POLICY
 
@@ -256,8 +256,8 @@ def solve(
         For Pyomo's programs "highs"; "support_tree", which decides terms first, with an LP bound
         at every node; "tree", a search with convex bounds from the statement alone; or
         "outer_approximation", tangents of a smooth loss added to HiGHS's program. "auto" takes the
-        tree for smooth losses and, with up to twelve terms, or with a price per term and no limit,
-        for the 0-1 loss; tangents where
+        tree for smooth losses and, under the 0-1 loss, where a limit or price leaves less than half
+        of the supports, or cards are fewer by points than by the rows they err on; tangents where
         constraints were added to a smooth loss's model by hand; the support tree for many rows
         with few integers, and HiGHS for the rest. For conic programs "ecos", "clarabel" or
         "proximal"; "auto" takes ECOS where it is installed, and asks Clarabel as well where that
@@ -350,51 +350,81 @@ def _require_fitting(program: Program | Session, solver: str) -> None:
 
 def _run(
     program: Program | Session, solver: str, options: Options, start: Card | None,
-    progress: bool | None, callback: Listener | None,
+    progress: bool | None, callback: Listener | None, led: bool = True,
 ) -> tuple[Result, Task]:  # fmt: skip
-    """Return one solver's answer on a Pyomo program, and its task."""
-    from milpscore.solvers.finish import finished, with_start
-    from milpscore.verify import evaluate
+    """Return one solver's answer on a Pyomo program, ``led`` by a first card, and its task."""
+    from milpscore.solvers.finish import finished, first_for, with_start
 
     of = program_of(program)
     with progress_line(of.formulation, progress, options.clock, options.verbose) as line:
-        name, task, outcome = _loaded(program, solver, options, line)
+        led = led and start is None and program.kind == "exact"
+        zero = led and solver in ("auto", "tree") and isinstance(of.statement.loss, ZeroOne)
+        first = first_for(zero, of, options, line)
+        name, task, outcome = _loaded(program, solver, options, line, start or first)
         engine, clock, began = SOLVERS[name](), options.clock, options.clock.seconds
         engine.refuse(task)
-        if options.client is not None and not engine.spreads:
-            raise NotApplicableError(
-                f"{name} searches in this process alone: leave client out, or use {{solver}}",
-                solver="tree",
-            )
+        _require_spreading(name, options)
         task, note = with_start(task, start)
-        if outcome is None and task.start is None:
-            task, outcome = _with_limits_kept(task, line)
+        task, _ = with_start(task, first)
+        checked = clock.seconds - began
+        task, outcome = _with_limits_kept(task, outcome, line)
+        # the other trees find one by themselves; it may take longer than all of a small program
+        led = led and task.start is None and engine.loads
+        dear = outcome is not None or of.effort > POLICY.first_seconds
+        first = first or first_for(led and dear, of, options, line)
+        began = clock.seconds
+        task, _ = with_start(task, first if led else None)
+        checked += clock.seconds - began
         if outcome is None:
-            known = math.inf if task.start is None else evaluate(of.statement, task.start).objective
-            line.phase(f"{name} searches", engine.checks, known)
-            # what the first re-check took, the last one takes again, for a few forms of a card
-            reserve = 4 * (clock.seconds - began) + (0.5 * of.effort if engine.loads else 0.0)
-            within = Clock(max(clock.left - reserve, 0.7 * clock.left))
-            # HiGHS shows a log of its own
-            show = None if options.verbose and name == "highs" else line.show
-            listeners = [each for each in (show, callback) if each is not None]
-            task = replace(task, options=replace(options, time_limit=within), listeners=listeners)
-            outcome = engine.solve(task)
+            outcome = _searched(name, task, line, callback, checked)
             if note == "accepted" and not outcome.start_taken:
                 note = f"rejected: {name} did not take it up"
+        late = led and not dear and bool(outcome.termination.cut)
+        first = first or first_for(late, of, options, line)
         line.phase("re-check")
-        task = replace(task, options=options)
         account = {**task.account(outcome, name), "warm_start": note}
-        return finished(task, outcome, task.start or start, account), task
+        return finished(task, outcome, task.start or start, account, first), task
 
 
-def _with_limits_kept(task: Task, line: Line) -> tuple[Task, Outcome | None]:
+def _require_spreading(name: str, options: Options) -> None:
+    """Refuse workers for a solver that has no use for them."""
+    if options.client is not None and not SOLVERS[name].spreads:
+        raise NotApplicableError(
+            f"{name} searches in this process alone: leave client out, or use {{solver}}",
+            solver="tree",
+        )
+
+
+def _searched(
+    name: str, task: Task, line: Line, callback: Listener | None, checked: float
+) -> Outcome:
+    """Run the solver of a name; ``checked`` are the seconds the start took to check."""
+    from milpscore.verify import evaluate
+
+    engine, options, program = SOLVERS[name](), task.options, task.program
+    known = math.inf if task.start is None else evaluate(program.statement, task.start).objective
+    line.phase(f"{name} searches", engine.checks, known)
+    # what the first re-check took, the last one takes again, for a few forms of a card
+    reserve = 4 * checked + (0.5 * program.effort if engine.loads else 0.0)
+    within = Clock(max(options.clock.left - reserve, 0.7 * options.clock.left))
+    # HiGHS shows a log of its own
+    show = None if options.verbose and name == "highs" else line.show
+    listeners = [each for each in (show, callback) if each is not None]
+    return engine.solve(
+        replace(task, options=replace(options, time_limit=within), listeners=listeners)
+    )
+
+
+def _with_limits_kept(
+    task: Task, outcome: Outcome | None, line: Line
+) -> tuple[Task, Outcome | None]:
     """The task with a card that keeps to the limits on errors, or a proof that there is none."""
     from milpscore.solvers.finish import with_start
 
     limits = any(each.limits_answers for each in task.program.statement.constraints)
-    if not limits or task.kind != "exact":
-        return task, None
+    needed = limits and task.kind == "exact" and task.start is None
+    if outcome is not None or not needed:
+        return task, outcome
     from milpscore.solvers._limits import keeping_limits
 
     line.phase("a card within the limits on errors")
@@ -405,12 +435,12 @@ def _with_limits_kept(task: Task, line: Line) -> tuple[Task, Outcome | None]:
 
 
 def _loaded(
-    program: Program | Session, solver: str, options: Options, line: Line
+    program: Program | Session, solver: str, options: Options, line: Line, card: Card | None
 ) -> tuple[str, Task, Outcome | None]:
     """The solver's name, its task, and an outcome where the time is too short to begin."""
     of, clock = program_of(program), options.clock
     spreads = options.client is not None
-    name = "tree" if solver == "auto" and _tree_takes(program, spreads) else solver
+    name = "tree" if solver == "auto" and _tree_takes(program, spreads, card) else solver
     session = None
     outcome = None if clock else Outcome(Termination.TIME_LIMIT)
     loads = name == "auto" or SOLVERS[name].loads
@@ -436,8 +466,10 @@ def _loaded(
     return SOLVERS.name_of(name), Task(of, options, session=session), outcome
 
 
-def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
-    """Whether the tree is the solver of choice: nothing added by hand, its bounds hold."""
+def _tree_takes(
+    program: Program | Session, spreads: bool = False, card: Card | None = None
+) -> bool:
+    """Whether the tree is the solver of choice, a card being known: its bounds hold."""
     of = program_of(program)
     statement = of.statement
     fitting = isinstance(statement.loss, RiskLoss)
@@ -445,21 +477,26 @@ def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
     if isinstance(statement.loss, ZeroOne) and not asked:
         from milpscore.solvers.trees.shared.answer import scale_of
 
-        # the big-M relaxation proves little (20 CPU s: breastcancer, 9 columns: a gap of 67 %, by
-        # HiGHS 97; binned, ten terms: 2 %, 94; adult binned, ten terms: 9 %, 34; mammo binned, ten
-        # terms: proved in 1.1 s, by HiGHS in 7; on decimals, three terms: pima-like, proved in 3,
-        # ten of breast cancer's columns in 4, wine in .8, all with no bound by HiGHS)
-        limit, columns = statement.max_terms, statement.shape[1]
-        many = len(statement.design.merged.y) > POLICY.few_rows
-        # a price bounds the terms as well (10 CPU s, no limit: at prices from 1e-4 to 1e-2 on six
-        # sets never a worse card than by HiGHS; adult at 1e-2: 1 %, by HiGHS 42; mushroom: proved
-        # in 7, by HiGHS 93 %)
-        few = columns <= POLICY.tree_columns or any(
-            isinstance(term, L0) and term.lam > 0 for term in statement.penalties
-        )
-        fitting = few and many if limit is None else limit <= POLICY.tree_terms
-        fitting = (fitting or spreads) and scale_of(statement) is not None
+        fitting = (spreads or _by_points(statement, card)) and scale_of(statement) is not None
     return program.kind == "exact" and fitting and not of.added_by_user()
+
+
+def _by_points(statement: Statement, card: Card | None) -> bool:
+    """Whether cards better than one are fewer by terms and points than by the rows they err on."""
+    # the first are what the tree chooses, the second what HiGHS does: a limit or a price of terms
+    # does little for its bound
+    from milpscore.solvers.trees.shared.answer import most_terms
+    from milpscore.verify import evaluate
+
+    known = evaluate(statement, card or statement.empty_card())
+    objective = known.objective if known.feasible else math.inf
+    if 2 * most_terms(statement, objective) < statement.shape[1]:
+        return True  # of all supports less than half are left
+    lower, upper = statement.ranges
+    points = sum(math.log(1.0 + values) for values in (upper - lower).tolist())
+    rows = len(statement.design.merged.y)
+    wrong = min(objective, 0.5) * rows
+    return points <= math.lgamma(rows + 1) - math.lgamma(wrong + 1) - math.lgamma(rows - wrong + 1)
 
 
 def _choose(session: Session) -> str:
@@ -477,7 +514,7 @@ def _with_opinion(program: Program | Session, result: Result, options: Options) 
     other = "outer_approximation" if of.takes_tangents else "highs"
     other = other if result.solver == "tree" else "tree"
     try:
-        second, _ = _run(program, other, replace(options, client=None), None, False, None)
+        second, _ = _run(program, other, replace(options, client=None), None, False, None, False)
     except NotApplicableError as error:
         return result.with_remark(f"no second opinion: {error}")
     if result.card is not None:
@@ -528,7 +565,7 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     loads = SOLVERS[other].loads
     # without a start, which would lead HiGHS the same way again
     with task.loaded.otherwise() if loads else nullcontext(program) as what:
-        second, _ = _run(what, other, again, None, progress, None)
+        second, _ = _run(what, other, again, None, progress, None, False)
     result = replace(result, solve_seconds=result.solve_seconds + second.solve_seconds)
     none, allowed = _rules_out(result), CLAIM_TOLERANCE * abs(result.objective)
     if second.verified and (none or second.objective < result.objective - allowed):

@@ -20,8 +20,8 @@ from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L0, L1, L2, Facets, WeightedL1
 from milpscore.penalties.points import BlockTV
 from milpscore.search.points import repaired
-from milpscore.search.starts import fast_cards, fast_work
-from milpscore.solvers.engine import Outcome, Task
+from milpscore.search.starts import fast_cards, fast_work, start_card, work_within
+from milpscore.solvers.engine import Line, Outcome, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
 from milpscore.verify import Evaluation, check, evaluate
@@ -90,15 +90,18 @@ def with_start(task: Task, start: Card | None) -> tuple[Task, str]:
     return replace(task, start=start, vector=vector), "accepted"
 
 
-def finished(task: Task, outcome: Outcome, start: Card | None, common: dict[str, Any]) -> Result:
-    """Round, re-check, compare with the empty card and the start, refused or not, and claim."""
+def finished(
+    task: Task, outcome: Outcome, start: Card | None, common: dict[str, Any],
+    first: Card | None = None,
+) -> Result:  # fmt: skip
+    """Round, re-check, compare with the empty, first and start card, refused or not, and claim."""
     if task.kind == "relaxed":
         return _relaxed(task, outcome, common)
     own, stated = outcome.card, math.nan
     if outcome.values is not None and np.isfinite(outcome.values).all():
         task.loaded.load_values(outcome.values)
         own, stated = task.program.card(), task.loaded.objective_of(outcome.values)
-    return _of_card(task, outcome, own, stated, start, common)
+    return _of_card(task, outcome, own, stated, start, common, first)
 
 
 def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
@@ -127,13 +130,13 @@ def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
 
 def _of_card(
     task: Task, outcome: Outcome, own: Card | None, stated: float, start: Card | None,
-    common: dict[str, Any],
+    common: dict[str, Any], first: Card | None,
 ) -> Result:  # fmt: skip
     """Return the best verified card; ``own`` is the solver's, ``stated`` the cost it states."""
     program = task.program
     doubt = getattr(task.session, "doubt", "")
     wrong = "" if doubt else _misjudged(task, outcome, own, stated)
-    best, refused = _best_verified(program, own, start, _searched(task, outcome, start))
+    best, refused = _best_verified(program, own, start, first)
     own_refused = [text for text in refused if text.startswith("the solver was refused")]
     if best is None:
         common = {**common, "refused": "; ".join(own_refused)}
@@ -163,13 +166,17 @@ def _of_card(
     )  # fmt: skip
 
 
-def _searched(task: Task, outcome: Outcome, start: Card | None) -> Card | None:
-    """Return the fast card where a limit ended a search of the 0-1 loss without a start."""
-    # the big-M model leads HiGHS to few cards: the empty one might be its answer
-    statement = task.program.statement
-    if start is not None or not outcome.termination.cut or not isinstance(statement.loss, ZeroOne):
+def first_for(wanted: bool, program: Program, options: Options, line: Line) -> Card | None:
+    """Return a first card for a solver that is given none, if wanted; None for the empty one."""
+    statement, clock, card = program.statement, options.clock, None
+    if not wanted:
         return None
-    card = fast_cards(statement, fast_work(task.options.clock))[0]
+    line.phase("a first card")
+    if isinstance(statement.loss, ZeroOne):
+        card = fast_cards(statement, fast_work(clock))[0]
+    elif isinstance(statement.loss, Hinge):
+        within = clock.part(POLICY.first_share)
+        card = start_card(program, max_work=work_within(clock), time_limit=within)
     return None if card is None or not card.nonzeros else card
 
 
@@ -216,14 +223,14 @@ def _trusted_bound(
 
 
 def _best_verified(
-    program: Program, own: Card | None, start: Card | None, searched: Card | None
+    program: Program, own: Card | None, start: Card | None, first: Card | None
 ) -> tuple[Candidate | None, list[str]]:
     """The best card that passes every check, its values left in the model; and what was refused."""
     # beside each card stand simpler and better-cut forms: a solver's T may sit exactly on a total,
     # where floating-point data leave the answer open
     statement = program.statement
     candidates: list[Candidate] = []
-    cards = {"solver": own, "warm start": start, "fast card": searched}
+    cards = {"solver": own, "fast card": first, "warm start": start}
     cards["empty card"] = statement.empty_card()
     for origin, card in cards.items():
         if card is None or len(card.coefficients) != statement.design.shape[1]:

@@ -50,12 +50,9 @@ class SolverPolicy:
     model_share: float = 0.4
     # share of the time limit for a first card within limits on errors, or the proof of none
     limits_share: float = 0.6
-    # with more rows "auto" takes the tree without a limit on terms as well, if columns are few or
-    # terms have a price
-    few_rows: int = 100
-    tree_terms: int = 12  # terms up to which "auto" searches the 0-1 loss by supports
-    # columns without a limit on terms up to which "auto" searches the 0-1 loss by supports
-    tree_columns: int = 10
+    first_share: float = 0.1  # share of the time left for a first card, as a fit's start has
+    # seconds a first card takes at least: a model that is made sooner is solved without one
+    first_seconds: float = 0.1
     again_share: float = 1.0  # time for a second run, as a fraction of the first
     again_seconds: float = 1.0  # seconds for a second run on top of that
     conflict_seconds: float = 10.0  # seconds spent on naming the constraints that conflict, at most

@@ -66,7 +66,7 @@ def test_nothing_is_solved_after_a_failed_self_test(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("milpscore.solvers.session.self_test", fails)
     with pytest.raises(SelfTestError):
-        solve(slim(noisy()))
+        solve(slim(noisy()), "highs")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -124,8 +124,8 @@ def test_a_gap_asked_for_is_not_called_optimal() -> None:
 
 
 def test_a_gap_asked_for_but_closed_is_optimal() -> None:
-    exact = solve(slim(noisy()))
-    loose = solve(slim(noisy()), mip_gap=1e-9)
+    exact = solve(slim(noisy()), "highs")
+    loose = solve(slim(noisy()), "highs", mip_gap=1e-9)
     assert (loose.claim, loose.objective) == (Claim.OPTIMAL, exact.objective)
 
 
@@ -161,7 +161,7 @@ def test_a_time_limit_is_kept_again_and_again() -> None:
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        solve(slim(noisy()), **options)
+        solve(slim(noisy()), "highs", **options)
 
 
 def test_an_unknown_solver_is_named() -> None:
@@ -176,13 +176,14 @@ def test_highs_refusals_of_options_are_raised() -> None:
 
 def test_numpy_numbers_and_paths_are_options_too(tmp_path: Path) -> None:
     log = tmp_path / "highs.log"
-    result = solve(slim(noisy()), time_limit=np.int64(20), node_limit=np.int32(10**6), log_file=log)
+    limits = {"time_limit": np.int64(20), "node_limit": np.int32(10**6)}
+    result = solve(slim(noisy()), "highs", log_file=log, **limits)
     assert result.claim is Claim.OPTIMAL
     assert "HiGHS" in log.read_text()
 
 
 def test_no_log_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    solve(slim(noisy()))
+    solve(slim(noisy()), "highs")
     assert capfd.readouterr() == ("", "")
 
 
@@ -196,7 +197,7 @@ def test_the_same_input_gives_the_same_answer() -> None:
 
 
 def test_more_threads_find_the_same_optimum() -> None:
-    one, two = (solve(slim(noisy()), threads=k) for k in (1, 2))
+    one, two = (solve(slim(noisy()), "highs", threads=k) for k in (1, 2))
     assert one.objective == two.objective
     assert two.claim is Claim.OPTIMAL
 
@@ -268,7 +269,7 @@ def test_exceptions_of_a_callback_reach_the_caller() -> None:
 
 
 def test_a_progress_line_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    solve(slim(noisy()), progress=True)
+    solve(slim(noisy()), "highs", progress=True)
     assert capfd.readouterr().out == ""
 
 
@@ -328,10 +329,10 @@ def test_a_good_start_is_accepted() -> None:
 
 
 def test_a_result_is_a_start() -> None:
-    first = solve(slim(noisy()))
-    assert solve(slim(noisy()), warm_start=first).warm_start == "accepted"
+    first = solve(slim(noisy()), "highs")
+    assert solve(slim(noisy()), "highs", warm_start=first).warm_start == "accepted"
     with pytest.raises(NotApplicableError, match="holds no card"):
-        solve(slim(noisy()), warm_start=solve(slim(noisy()).relaxed()))
+        solve(slim(noisy()), "highs", warm_start=solve(slim(noisy()).relaxed()))
 
 
 @pytest.mark.parametrize(
@@ -392,7 +393,7 @@ def test_infeasible_additions_give_no_card_and_a_next_step() -> None:
 
 
 def test_an_added_constraint_changes_the_answer_and_is_verified() -> None:
-    free = solve(slim(noisy()))
+    free = solve(slim(noisy()), "highs")
     assert free.card is not None
     assert free.card.coefficients[0] > 0
     program = slim(noisy())
@@ -462,9 +463,9 @@ def lie(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
 
 
 def test_a_worse_vector_than_claimed_is_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = solve(slim(noisy()))
+    truth = solve(slim(noisy()), "highs")
     lie(monkeypatch, values=lambda outcome, session: np.zeros_like(outcome.values))
-    result = solve(slim(noisy()))
+    result = solve(slim(noisy()), "highs")
     # who counts its own card wrongly is not believed about the others
     assert (result.claim, result.dual_bound) == (Claim.FEASIBLE, 0.0)
     assert "counts 0 for its own card" in result.message
@@ -475,7 +476,7 @@ def test_a_worse_vector_than_claimed_is_no_optimum(monkeypatch: pytest.MonkeyPat
 def test_a_bound_above_a_verified_card_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for bound in (0.9, math.inf):
         lie(monkeypatch, dual_bound=bound)
-        result = solve(slim(noisy()))
+        result = solve(slim(noisy()), "highs")
         assert result.claim is Claim.FEASIBLE
         assert result.dual_bound == 0
         assert "above the verified objective" in result.message
@@ -487,23 +488,24 @@ def test_a_bound_above_a_verified_card_is_refused_without_a_grid(
 ) -> None:
     rng = np.random.default_rng(0)
     lie(monkeypatch, dual_bound=0.9)
-    result = solve(slim(design(rng.normal(size=(8, 2)), [1, -1] * 4), coef_min=-2, coef_max=2))
+    decimals = design(rng.normal(size=(8, 2)), [1, -1] * 4)
+    result = solve(slim(decimals, coef_min=-2, coef_max=2), "highs")
     assert result.caveat
     assert (result.claim, result.dual_bound) == (Claim.FEASIBLE, 0.0)
 
 
 def test_a_bound_that_is_no_number_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     lie(monkeypatch, dual_bound=math.nan)
-    result = solve(slim(noisy()))
+    result = solve(slim(noisy()), "highs")
     assert (result.claim, result.dual_bound) == (Claim.FEASIBLE, 0.0)
 
 
 def test_a_proof_by_one_solver_is_asked_for_again() -> None:
     program = slim(noisy())
-    result = solve(program)
+    result = solve(program, "highs")
     assert (result.claim, result.bound_source) == (Claim.OPTIMAL, "second")
     assert program.card() == result.card
-    alone = solve(program, second_opinion=False)
+    alone = solve(program, "highs", second_opinion=False)
     assert (alone.claim, alone.bound_source) == (Claim.OPTIMAL, "solver")
     assert alone.objective == result.objective
 
@@ -512,8 +514,8 @@ def test_a_proof_by_one_solver_is_asked_for_again() -> None:
 def test_a_second_run_that_disagrees_takes_the_claim_down(
     monkeypatch: pytest.MonkeyPatch, found: str
 ) -> None:
-    worse = solve(slim(noisy(), max_terms=1))
-    truth = solve(slim(noisy()))
+    worse = solve(slim(noisy(), max_terms=1), "highs")
+    truth = solve(slim(noisy()), "highs")
     assert truth.objective < worse.objective
     honest, calls = Session.run, []
 
@@ -529,7 +531,7 @@ def test_a_second_run_that_disagrees_takes_the_claim_down(
         return outcome
 
     monkeypatch.setattr(Session, "run", run)
-    result = solve(slim(noisy()))
+    result = solve(slim(noisy()), "highs")
     assert calls == [0, 1]
     assert result.objective == truth.objective
     if found == "a better card":
@@ -553,7 +555,7 @@ def test_where_no_time_is_left_for_a_second_run_the_result_says_so(
         return outcome
 
     monkeypatch.setattr(Session, "run", run)
-    result = solve(slim(noisy()))
+    result = solve(slim(noisy()), "highs")
     assert (result.claim, result.bound_source) == (Claim.OPTIMAL, "solver")
     assert "word alone: a second run (highs, seed 1) reached 0.01" in result.message
 
@@ -564,7 +566,7 @@ def test_infeasible_vectors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
             monkeypatch,
             values=lambda outcome, session, v=value: v + np.arange(len(outcome.values)),
         )
-        result = solve(slim(noisy()))
+        result = solve(slim(noisy()), "highs")
         assert result.origin == "empty card"
         assert (result.claim, result.dual_bound) == (Claim.FEASIBLE, 0.0)
 
@@ -576,7 +578,7 @@ def test_a_vector_that_breaks_an_addition_is_refused_by_name(
         session.program.fill(best)
         return session.vector()
 
-    best = solve(slim(noisy())).card
+    best = solve(slim(noisy()), "highs").card
     program = slim(noisy())
     program.model.sign = pyo.Constraint(expr=program.model.w[0] <= 0)
     lie(monkeypatch, values=vector)
@@ -587,14 +589,14 @@ def test_a_vector_that_breaks_an_addition_is_refused_by_name(
 
 def test_called_infeasible_beside_a_verified_card(monkeypatch: pytest.MonkeyPatch) -> None:
     lie(monkeypatch, termination=Termination.INFEASIBLE, values=None, dual_bound=math.inf)
-    result = solve(slim(noisy()))
+    result = solve(slim(noisy()), "highs")
     assert (result.claim, result.dual_bound) == (Claim.FEASIBLE, 0.0)
     assert "infeasible although this card was verified" in result.message
 
 
 def test_an_error_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     lie(monkeypatch, termination=Termination.ERROR)
-    result = solve(slim(noisy()))
+    result = solve(slim(noisy()), "highs")
     assert (result.claim, result.dual_bound) == (Claim.FEASIBLE, 0.0)
 
 
@@ -793,4 +795,4 @@ def test_the_log_is_shown_where_it_is_asked_for(
     assert "slim: tree searches, 0% of 30 s" in told
     assert "slim: re-check" in told
     with pytest.raises(OptionError, match="verbose must be True or False"):
-        solve(slim(noisy()), **{word: "loud"})
+        solve(slim(noisy()), "highs", **{word: "loud"})

@@ -18,6 +18,7 @@ from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.result import CLAIM_TOLERANCE, Termination, TracePoint, relative_gap
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
+from milpscore.penalties import L0
 from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
 from milpscore.solvers.trees.shared.policy import POLICY
 
@@ -108,6 +109,19 @@ def check_cutoff(cutoff: float, most_cards: int) -> None:
         )
     if most_cards < 1:
         raise OptionError(f"most_cards must be >= 1, got {most_cards!r}")
+
+
+def most_terms(statement: Statement, objective: float = math.inf) -> int:
+    """Return the most terms a card as good as an objective can have: prices leave no more room."""
+    p = statement.shape[1]
+    limit = p if statement.max_terms is None else min(statement.max_terms, p)
+    price = sum(term.lam for term in statement.penalties if isinstance(term, L0))
+    if not price > 0 or not math.isfinite(objective):
+        return limit
+    rows, least = statement.design.merged, 0.0
+    if isinstance(statement.loss, ZeroOne):  # of rows that contradict each other the lighter ones
+        least = float(rows.weight[rows.conflicts].min(axis=1).sum() / rows.weight.sum())
+    return min(limit, int(max(objective - least, 0.0) / price))
 
 
 def largest_sums(values: Any, free: Any, spare: int) -> Any:

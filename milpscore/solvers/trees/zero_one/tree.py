@@ -23,6 +23,7 @@ from milpscore.solvers.trees.shared.answer import (
     SearchClock,
     check_cutoff,
     check_start,
+    most_terms,
 )
 from milpscore.solvers.trees.shared.best_first import BestFirst
 from milpscore.solvers.trees.shared.crew import Crew, crew
@@ -231,6 +232,9 @@ class ZeroOneSearch(BestFirst):
         """Search until proved, or stopped."""
         with heeding_interrupts(self.clock.interrupted):
             self._look_for_cards(random_state)
+            if self._fewer_terms():
+                cells = Supports(self.patterns)
+                self.lanes, self.effort = (Lane(cells),), cells.worst
             self.report()
             if self.patterns.limits:
                 self._price_limits(random_state)
@@ -264,6 +268,13 @@ class ZeroOneSearch(BestFirst):
             starts.append(first)
         CoordinateDescent(self.patterns, self.cards.offer, self._enough, random_state).run(starts)
 
+    def _fewer_terms(self) -> bool:
+        """Lower the limit of terms to what prices leave the best card; whether that is less."""
+        before, most = self.bounds.terms, most_terms(self.patterns.statement, self._limit)
+        for patterns in (self.patterns, self.bounds):
+            patterns.terms = min(patterns.terms, max(most, len(patterns.forced)))
+        return self.bounds.terms < before
+
     def _enough(self) -> bool:
         """Report; whether there is no time, or nothing left to improve."""
         self.report()
@@ -296,6 +307,7 @@ class ZeroOneSearch(BestFirst):
         if not prices.any():
             self.bounds, self.prices = p, []
             return
+        self._fewer_terms()
         self.lanes = (Lane(Supports(self.bounds)),)
 
     def _take_turns(self) -> None:
@@ -394,6 +406,7 @@ class ZeroOneSearch(BestFirst):
         whole = not self.paused and (self.crew is None or not self.crew.out)
         if isinstance(self.lane.supports, Supports) and whole:
             self.aside = self.lane
+        self._fewer_terms()
         signed = SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0))
         self._begin_again(Lane(signed))
 
