@@ -239,6 +239,8 @@ class _TangentSearch:
             self.refused.discard(card)  # variables a user added may have better values here
             self._consider(card)
             self._touch(v)
+            if card.scale is not None:  # the master's slope and intercept need not be the card's
+                self._touch(self.master.point(x))
             self._best_of(tuple(np.flatnonzero(card.coefficients).tolist()))
             self._look_at(v)
 
