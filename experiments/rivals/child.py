@@ -60,7 +60,9 @@ def fasterrisk(X: Any, y: Any, terms: int, reach: int, seed: int) -> Fit:
         multipliers, intercepts, pool = model.get_models()
 
         def choose() -> Answer:
-            best = int(np.argmin([_line_loss(X @ points, y) for points in pool]))
+            best = 0
+            if len(pool) > 1:
+                best = int(np.argmin([_line_loss(X @ points, y) for points in pool]))
             multiplier = float(multipliers[best])
             return _answer(pool[best], 1.0 / multiplier, float(intercepts[best]) / multiplier)
 
