@@ -220,6 +220,7 @@ def tag_command(
 
 @crf_app.command("eval")
 @grouped
+@featured("milpscore crf eval model.npz test.txt")
 def eval_command(
     *, model: Path = MODEL, data: Path = DATA_TXT, tab: bool = TAB, json: bool = JSON
 ) -> None:
@@ -253,6 +254,7 @@ def eval_command(
 
 @crf_app.command("dump")
 @grouped
+@featured("milpscore crf dump model.npz --top 20", "top")
 def dump_command(
     *,
     model: Path = MODEL,

@@ -169,6 +169,7 @@ def export_command(
 
 @study_app.command("plot")
 @grouped
+@featured("milpscore study plot results.sqlite --kind profile --out profile.png", "kind", "out")
 def plot_command(
     *,
     results: Path = RESULTS,
