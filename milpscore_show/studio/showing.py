@@ -21,6 +21,7 @@ from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.reading import parsed
 from milpscore.core.result import Result
 from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard.claims import few_events
 from milpscore.scorecard.rendering import (
     HEADER,
     card_cells,
@@ -135,7 +136,7 @@ def view(desk: Desk) -> dict[str, Any]:
         "risks": [list(line) for line in zip(*shown.risk_lines, strict=True)],
         "heads": [line[0] for line in shown.risk_lines],
         "print": {"lines": [HEADER, *chain.from_iterable(card_cells(shown))],
-                  "says": decision_sentence(shown)},
+                  "says": " ".join(filter(None, [decision_sentence(shown), _few(desk)]))},
         "free": _standing(desk, free, found.objective),
         "held": _standing(desk, question, found.objective),
         "wishes": [
@@ -146,6 +147,14 @@ def view(desk: Desk) -> dict[str, Any]:
         "undo": desk.can_undo,
         "redo": desk.can_redo,
     }  # fmt: skip
+
+
+def _few(desk: Desk) -> str:
+    """Whether the rows of the rarer label are too few for the card's lines; else empty."""
+    design = desk.design
+    sides = [(design.weight > 0) & (design.y == side) for side in (-1, 1)]
+    rarer = min(int(design.rows[side].sum()) for side in sides)
+    return few_events({"rarer_rows": rarer, "lines": sum(map(bool, desk.sheet.points))})
 
 
 def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:

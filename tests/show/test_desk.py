@@ -30,6 +30,7 @@ from milpscore.data import make_design
 from milpscore.data.cut_points import Cutting
 from milpscore.fitting import fit_card
 from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard.claims import few_events
 from milpscore.scorecard.rendering import card_cells, decision_sentence, least_positive
 from milpscore.verify import evaluate
 from milpscore_show.studio import Desk, Price
@@ -229,7 +230,7 @@ def test_the_studio_shows_the_card_that_fit_prints(formulation: str) -> None:
     shown = view(desk)["print"]
     lines = [list(cells) for rows in card_cells(card) for cells in rows]
     assert [list(cells) for cells in shown["lines"][1:]] == lines
-    assert shown["says"] == decision_sentence(card)
+    assert shown["says"].startswith(decision_sentence(card))
     assert view(desk)["threshold"]["total"] == float(least_positive(card))
     # moved by one, in totals as they are printed, and held where points shift again
     desk.set_threshold(float(least_positive(card)) + 1)
@@ -237,6 +238,17 @@ def test_the_studio_shows_the_card_that_fit_prints(formulation: str) -> None:
     assert moved["threshold"]["total"] == float(least_positive(card)) + 1
     assert moved["print"]["lines"] == shown["lines"]
     assert desk.scorecard.fitted_total(desk.scorecard.threshold) == desk.sheet.threshold
+
+
+def test_too_few_events_are_said_of_the_card_as_it_is_edited() -> None:
+    X = pd.DataFrame({"a": [0, 1] * 20, "b": [0, 0, 1, 1] * 10})
+    desk = Desk(make_design(X, [1] * 12 + [0] * 28), "risk_score", max_terms=2)
+    desk.set_points("a", 1)
+    assert "Too few events" not in view(desk)["print"]["says"]  # 12 rows for a line
+    desk.set_points("b", 1)
+    said = f"{decision_sentence(desk.scorecard)} {few_events({'rarer_rows': 12, 'lines': 2})}"
+    assert view(desk)["print"]["says"] == said
+    assert "has 12 rows for 2 lines" in said
 
 
 def test_undo_and_redo() -> None:
