@@ -61,7 +61,7 @@ def case(kind: str, n: int, p: int, k: int, seed: int, limit: float) -> dict[str
     result = _search(program, limit, solve)
     share = float(np.mean(design.y > 0))
     none = -share * np.log(share) - (1.0 - share) * np.log(1.0 - share) - 1e-9
-    sure = 2e-6 * k  # what terms cost is no bound on the loss
+    sure = 2e-6 * k  # the price of terms does not bound the loss
 
     def first(reached: Callable[[Any], bool]) -> float | None:
         return next((point.seconds for point in result.trace if reached(point)), None)
