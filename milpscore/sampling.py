@@ -252,6 +252,8 @@ def fit_all_rows(
     (Program, Result)
         The program is over the distinct rows in the columns of the card's features.
 
+        A Ctrl-C returns the best card that there is by then, if there is one.
+
     Raises
     ------
     DataError, SizeError, OptionError
@@ -268,24 +270,35 @@ def fit_all_rows(
     common |= {"time_limit": time_limit, "heuristic": True}
     with stored_rows(source, target, class_weight=class_weight, **(reading or {})) as rows:
         fits: dict[Any, tuple[Program, Result]] = {}
-        for seed in (random_state, random_state + 1):
-            sample = rows.drawn(DRAWN, seed)
-            chosen, found = fit_card(sample, name, **common)
-            if found.card is None:
-                raise SolverError(f"no card was found on {len(sample.y):,} rows: {found.message}")
-            used = _columns_used(sample, found.card)
-            columns, blocks = tuple(used["columns"]), tuple(used["blocks"])
-            if columns not in fits:  # both draws may choose the same features
-                design = rows.merge(Learned(columns, blocks, sample.warnings, True, None))
-                fits[columns] = fit_card(design, name, **common)
+        bound, stopped = 0.0, False
+        try:
+            for seed in (random_state, random_state + 1):
+                sample = rows.drawn(DRAWN, seed)
+                chosen, found = fit_card(sample, name, **common)
+                if found.card is None:
+                    text = f"no card was found on {len(sample.y):,} rows: {found.message}"
+                    raise SolverError(text)
+                used = _columns_used(sample, found.card)
+                columns, blocks = tuple(used["columns"]), tuple(used["blocks"])
+                if columns not in fits:  # both draws may choose the same features
+                    design = rows.merge(Learned(columns, blocks, sample.warnings, True, None))
+                    fits[columns] = fit_card(design, name, **common)
+            least = min(fits.values(), key=lambda fit: fit[1].objective)
+            if bounded:
+                bound = _least_loss(rows, chosen.statement, least[0].statement, random_state)
+        except KeyboardInterrupt:
+            if not fits:
+                raise
+            stopped = True
         program, result = min(fits.values(), key=lambda fit: fit[1].objective)
-        stated = chosen.statement, program.statement
-        bound = _least_loss(rows, *stated, random_state) if bounded else 0.0
         said = (
             f"{rows.n_rows:,} rows are too many for an exact search: features were chosen by the"
-            f" fast mode on {len(sample.y):,} rows drawn by chance, twice, points on all rows"
+            f" fast mode on rows drawn by chance, {'' if stopped else 'twice, '}points on all rows"
         )
-    if bound > 0.0 and result.verified:
+    if stopped:
+        said += "; interrupted: the card is the best one until then"
+        result = replace(result, termination=Termination.INTERRUPTED)
+    elif bound > 0.0 and result.verified:
         said += "; the bound is that of real weights on all columns"
         claim = claim_of(True, result.objective, bound, trivial=0.0)
         result = replace(

@@ -14,13 +14,15 @@ from test_data_patterns import noisy
 from tree_cases import set_policy
 from typer.testing import CliRunner
 
+from milpscore import sampling
 from milpscore.cli.app import app
 from milpscore.core.errors import TooManyPatternsError
+from milpscore.core.result import Termination
 from milpscore.data import Binner, merged_rows, read_patterns, sources, stored_rows
 from milpscore.estimators import RiskScoreClassifier, SlimClassifier, _cards
 from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score
-from milpscore.sampling import _least_loss
+from milpscore.sampling import _least_loss, fit_all_rows
 
 
 def test_a_fit_takes_all_rows_where_an_exact_search_is_out_of_reach(
@@ -79,3 +81,25 @@ def test_the_bound_holds_at_the_least_scale_of_both_statements(tmp_path: Path) -
         bounds = [_least_loss(rows, *both, 0) for both in ((large, large), (large, small))]
         assert bounds[0] > bounds[1] + 0.001
         assert bounds[1] == _least_loss(rows, small, small, 0)
+
+
+def test_a_ctrl_c_returns_the_card_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted in the bound; before there is a card, the interrupt goes on."""
+    frame, cuts = noisy().head(4000), Binner(3, max_distinct=0)
+    frame.to_parquet(path := tmp_path / "t.parquet")
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    given = {"max_terms": 2, "reading": {"binner": cuts}}
+    monkeypatch.setattr(sampling, "_least_loss", interrupted)
+    _, result = fit_all_rows(path, "y", **given)
+    assert result.verified
+    assert result.termination is Termination.INTERRUPTED
+    assert str(result.claim) == "feasible"
+    assert "interrupted: the card is the best one until then" in result.message
+    monkeypatch.setattr(sampling, "fit_card", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit_all_rows(path, "y", **given)
