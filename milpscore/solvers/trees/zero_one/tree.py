@@ -273,7 +273,7 @@ class ZeroOneSearch(BestFirst):
         before, most = self.bounds.terms, most_terms(self.patterns.statement, self._limit)
         for patterns in (self.patterns, self.bounds):
             patterns.terms = min(patterns.terms, max(most, len(patterns.forced)))
-        return self.bounds.terms < before
+        return bool(self.bounds.terms < before)
 
     def _enough(self) -> bool:
         """Report; whether there is no time, or nothing left to improve."""
