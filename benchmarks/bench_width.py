@@ -1,10 +1,10 @@
 """Risk scores of wide and of long tables: when there is a card, a bound above 0, a small gap.
 
 Generated tables of planted points, 0/1 columns or measured ones that are cut, and scikit-learn's
-digits and breast cancer: the first of each pair of seeds or sets is for work on the search (WORK),
-the others are reported. Points in [-5, 5] at any scale. Every search runs in a process of its own
-on one thread; its trace gives the seconds. How the seconds to a first bound above 0 grow is fitted
-as powers of rows, columns and terms.
+digits and breast cancer. Sets marked "work" may be looked at while the search is worked on, and
+generated ones at other seeds (``--seed``); the others are for the report. Points in [-5, 5] at any
+scale. Every search runs in a process of its own on one thread; its trace gives the seconds. How the
+seconds to a first bound above 0 grow is fitted as powers of rows, columns and terms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ REACH, TERMS = 5, (3, 5, 8, 12)
 ROWS, COLUMNS = (300, 3000, 30_000), (30, 100, 300, 1000, 3000)
 MOST_CELLS = 30_000_000
 GAPS = (0.1, 0.01, 1e-4)
-WORK = "work"
 
 
 def table_of(kind: str, n: int, p: int, seed: int) -> tuple[Any, np.ndarray, Any]:
@@ -125,7 +124,7 @@ def main() -> None:
         "more rows than columns: a bound above 0 within 2 s", f"{len(tall)} of {len(tall)}",
         f"{len(soon)} of {len(tall)}", len(soon) == len(tall),
     )  # fmt: skip
-    report.note(f"sets marked '{WORK}' may be looked at while the search is worked on")
+    report.note("sets marked 'work' may be looked at while the search is worked on")
     report.finish()
 
 

@@ -229,6 +229,8 @@ def fit_all_rows(
 ) -> tuple[Program, Result]:
     """Fit a card to all rows of a table with too many patterns for an exact search.
 
+    A Ctrl-C returns the best card there is by then. Without one, it is raised.
+
     The fast mode chooses features on rows drawn by chance, twice, then points and cuts of these
     features on all rows. The bound of a risk score under the logistic loss is over all rows: no
     real weights of the size allowed have a smaller loss.
@@ -252,8 +254,6 @@ def fit_all_rows(
     (Program, Result)
         The program is over the distinct rows in the columns of the card's features.
 
-        A Ctrl-C returns the best card that there is by then, if there is one.
-
     Raises
     ------
     DataError, SizeError, OptionError
@@ -271,6 +271,11 @@ def fit_all_rows(
     with stored_rows(source, target, class_weight=class_weight, **(reading or {})) as rows:
         fits: dict[Any, tuple[Program, Result]] = {}
         bound, stopped = 0.0, False
+
+        def best() -> tuple[Program, Result]:
+            """Return the fit of least objective so far."""
+            return min(fits.values(), key=lambda fit: fit[1].objective)
+
         try:
             for seed in (random_state, random_state + 1):
                 sample = rows.drawn(DRAWN, seed)
@@ -283,17 +288,17 @@ def fit_all_rows(
                 if columns not in fits:  # both draws may choose the same features
                     design = rows.merge(Learned(columns, blocks, sample.warnings, True, None))
                     fits[columns] = fit_card(design, name, **common)
-            least = min(fits.values(), key=lambda fit: fit[1].objective)
             if bounded:
-                bound = _least_loss(rows, chosen.statement, least[0].statement, random_state)
+                bound = _least_loss(rows, chosen.statement, best()[0].statement, random_state)
         except KeyboardInterrupt:
             if not fits:
                 raise
             stopped = True
-        program, result = min(fits.values(), key=lambda fit: fit[1].objective)
+        program, result = best()
         said = (
             f"{rows.n_rows:,} rows are too many for an exact search: features were chosen by the"
-            f" fast mode on rows drawn by chance, {'' if stopped else 'twice, '}points on all rows"
+            f" fast mode on {len(sample.y):,} rows drawn by chance, "
+            f"{'' if stopped else 'twice, '}points on all rows"
         )
     if stopped:
         said += "; interrupted: the card is the best one until then"

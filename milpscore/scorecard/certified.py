@@ -22,6 +22,7 @@ from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0
 from milpscore.penalties.points import point_prices
 from milpscore.scorecard._card import Scorecard
+from milpscore.scorecard.claims import rarer_rows
 from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import attainable_totals
 from milpscore.verify.cards import mean_loss
@@ -91,7 +92,7 @@ def certified_card(
         "errors": int(design.rows[wrong & counted].sum()),
         "n_rows": int(design.rows[counted].sum()),
         "equal_rows": design.equal_rows,
-        "rarer_rows": min(int(design.rows[counted & (design.y == k)].sum()) for k in (-1, 1)),
+        "rarer_rows": rarer_rows(design),
         "lines": int(np.count_nonzero(card.points)),
     }
     loss: Any = None

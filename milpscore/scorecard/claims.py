@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.core.design import FloatArray, IntArray, common_step
+from milpscore.core.design import Design, FloatArray, IntArray, common_step
 from milpscore.core.result import CLAIM_TOLERANCE, Termination, relative_gap
 from milpscore.core.writing import printable
 from milpscore.formulations import BEYOND
@@ -48,6 +48,12 @@ def _claim(certificate: Mapping[str, Any]) -> str:
         source = f"evidence, in {kept}" if kept else "solver"
     by = f" (bound: {printable(str(source))})" if source else ""
     return f"Claim: {claim}{checked}; proved: {proved}{by}."
+
+
+def rarer_rows(design: Design) -> int:
+    """Count the rows of the rarer label, those of weight 0 left out."""
+    sides = [(design.weight > 0) & (design.y == side) for side in (-1, 1)]
+    return min(int(design.rows[side].sum()) for side in sides)
 
 
 def few_events(certificate: Mapping[str, Any]) -> str:

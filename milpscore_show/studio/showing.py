@@ -21,7 +21,7 @@ from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.reading import parsed
 from milpscore.core.result import Result
 from milpscore.scorecard import Scorecard, certified_card
-from milpscore.scorecard.claims import few_events
+from milpscore.scorecard.claims import few_events, rarer_rows
 from milpscore.scorecard.rendering import (
     HEADER,
     card_cells,
@@ -151,10 +151,8 @@ def view(desk: Desk) -> dict[str, Any]:
 
 def _few(desk: Desk) -> str:
     """Whether the rows of the rarer label are too few for the card's lines; else empty."""
-    design = desk.design
-    sides = [(design.weight > 0) & (design.y == side) for side in (-1, 1)]
-    rarer = min(int(design.rows[side].sum()) for side in sides)
-    return few_events({"rarer_rows": rarer, "lines": sum(map(bool, desk.sheet.points))})
+    lines = sum(map(bool, desk.sheet.points))
+    return few_events({"rarer_rows": rarer_rows(desk.design), "lines": lines})
 
 
 def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:

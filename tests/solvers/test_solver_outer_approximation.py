@@ -324,6 +324,17 @@ def test_known_optima(uci: Any, name: str, truth: float) -> None:
     assert result.dual_bound <= truth + 1e-8
 
 
+def test_a_free_scale_is_proved_where_the_master_has_another_slope_than_the_card() -> None:
+    """Once a gap of .1 %, without a word, as no new tangent was drawn."""
+    program = risk_score(
+        np.array([[0.0, 0.0], [1.0, 2.0], [1.0, 1.0]]), [0, 1, 1], loss="poisson",
+        scale=[0.5, 2.0], coef_min=0, coef_max=1,
+    )  # fmt: skip
+    result = solve(program, NAME, time_limit=120)
+    assert str(result.claim) == "optimal"
+    assert result.objective == pytest.approx(solve(program, "tree").objective, abs=1e-9)
+
+
 @pytest.mark.parametrize("intercept", ["integer", "real"])
 @pytest.mark.parametrize("with_cards", [True, False])
 def test_tangents_that_overflow_rule_no_card_out(

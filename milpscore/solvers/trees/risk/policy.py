@@ -75,7 +75,8 @@ class RiskPolicy:
     # share of the room below the cutoff: steps that gain less end a descent
     least_gain: float = 0.02
     backtracks: int = 12  # halvings of a Newton step
-    columns_added: int = 30  # undecided columns taken into a relaxation at once
+    # undecided columns taken into a relaxation at once; as many as it has, if these are more
+    columns_added: int = 30
     # a node's relaxation is solved well enough once the bound misses it by this share of the room
     good_enough: float = 0.1
     # factor by which prices of limits on errors change from a node to its parts
