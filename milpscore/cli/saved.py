@@ -67,10 +67,12 @@ def card_command(
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
     words: WordOptions,
     out: Path | None = file(
-        "Write it here; the name says as what: .txt .md .tex .html .sql .json .png .svg .pdf."
+        "Write it here; the name says as what: .txt .md .tex .html .sql .json .xlsx .png .svg .pdf."
     ),
-    format: Literal["card", "calculator"] = option(
-        OUTPUT, "The card, or a page that asks for the values and adds up.", default="card"
+    format: Literal["card", "calculator", "xlsx"] = option(
+        OUTPUT,
+        "The card, or what asks for the values and adds up: a page, or a spreadsheet.",
+        default="card",
     ),
     dark: bool = option(OUTPUT, "A picture for a dark page.", default=False),
     power: bool = option(
@@ -91,28 +93,34 @@ def card_command(
     from milpscore.scorecard import OrdinalCard, VotingGame
 
     loaded = loaded_card(card)
-    if format == "calculator":
-        if isinstance(loaded, OrdinalCard) or out is None:
-            raise OptionError("--format calculator takes a card of two classes and --out PAGE.html")
-        words.on(loaded).calculator(out)
-        say(f"The calculator was written to {out}.")
-        return
-    if isinstance(loaded, OrdinalCard):
-        loaded = replace(loaded, card=words.on(loaded.card))
+    worded = (
+        replace(loaded, card=words.on(loaded.card))
+        if isinstance(loaded, OrdinalCard)
+        else words.on(loaded)
+    )
+    if format != "card":
+        what, name = {
+            "calculator": ("calculator", "PAGE.html"), "xlsx": ("spreadsheet", "CARD.xlsx")
+        }[format]  # fmt: skip
         if out is None:
-            print_text(loaded.to_text())
+            raise OptionError(f"--format {format} takes --out {name}")
+        getattr(worded, what)(out)
+        say(f"The {what} was written to {out}.")
+        return
+    if isinstance(worded, OrdinalCard):
+        if out is None:
+            print_text(worded.to_text())
             return
-        loaded.write(out)
+        worded.write(out)
         say(f"The card was written to {out}.")
         return
-    made = words.on(loaded)
     if out is None:
-        print_text(made.to_text())
+        print_text(worded.to_text())
     else:
-        made.write(out, "dark" if dark else "light")
+        worded.write(out, "dark" if dark else "light")
         say(f"The card was written to {out}.")
     if power:
-        game = VotingGame.of_card(made)
+        game = VotingGame.of_card(worded)
         print_text(f"\n{game.sentence}\n")
         printed().print(plain_table(game.power.reset_index()))
 

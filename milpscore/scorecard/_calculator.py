@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.writing import printable
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
 
 
-def calculator_page(card: Scorecard) -> str:
+def calculator_page(card: Scorecard, decisions: Decisions) -> str:
     """Return one HTML file that asks for each feature with points and adds up."""
-    fields = [field for lines in card.lines if lines.printed for field in _fields(lines)]
+    fields = [_content(field) for field in card_fields(card)]
     risk = card.risk and {"half": float(card.fitted_rule.threshold), "scale": card.risk.scale,
                           "link": card.risk.link}  # fmt: skip
     content = {
         "fields": fields, "risk": risk, "outcome": f"Risk of {answers(card)[1]}",
-        "answers": answers(card), "cut": float(least_positive(card)),
+        "answers": decisions.names, "cuts": [float(least_positive(cut)) for cut in decisions.cuts],
         "tolerance": 0 if attainable_totals(card) is not None else 1e-9,
     }  # fmt: skip
     safe = json.dumps(content).replace("<", "\\u003c")  # which could close the script element
@@ -38,21 +39,65 @@ def calculator_page(card: Scorecard) -> str:
     return page
 
 
-def _fields(lines: FeatureLines) -> Iterator[dict[str, Any]]:
-    """Yield a number to type, or a choice per group of lines; null: a value that must be known."""
+@dataclass(frozen=True)
+class Decisions:
+    """What is decided, the lowest first, the card at the threshold of each but the first, notes."""
+
+    names: tuple[str, ...]
+    cuts: tuple[Scorecard, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is asked for: a number that all groups of lines read, or a choice of one group."""
+
+    label: str
+    unit: str
+    groups: tuple[tuple[Row, ...], ...]
+    in_full: tuple[bool, ...]  # whether a group is printed with its rows of no points
+    chosen: bool
+    base: int = 0  # what a number counts where no line of the first group is for it
+    missing: Row | None = None  # None: the value must be known
+
+
+def card_fields(card: Scorecard) -> Iterator[Field]:
+    """Yield what a card asks for: the one view of every form that adds up."""
+    for lines in card.lines:
+        if lines.printed:
+            yield from _fields(lines)
+
+
+def _fields(lines: FeatureLines) -> Iterator[Field]:
+    """Yield a number to type, or a choice per group of lines."""
     rows = [row for group in lines.groups for row in group]
-    missing = None if lines.missing is None else lines.missing.points
     label = (rows or lines.everything)[0].feature
-    shared = {"label": label, "unit": next((row.unit for row in rows if row.unit), "")}
+    unit = next((row.unit for row in rows if row.unit), "")
     if any(row.kind in ("interval", "numeric") for row in rows):
-        groups = [[_span(row) for row in group] for group in lines.groups]
-        yield {**shared, "groups": groups, "base": lines.base, "missing": missing}
+        yield Field(label, unit, lines.groups, lines.in_full, False, lines.base, lines.missing)
         return
-    for k, group in enumerate(lines.groups):
-        options = [option for row in group for option in _options(row)]
-        if missing is not None:
-            options.append(("unknown", 0 if k else missing))
-        yield {**shared, "options": options}
+    for k, (group, full) in enumerate(zip(lines.groups, lines.in_full, strict=True)):
+        # a missing value counts its points once
+        missing = replace(lines.missing, points=0) if k and lines.missing else lines.missing
+        yield Field(label, unit, (group,), (full,), True, missing=missing)
+
+
+def _content(field: Field) -> dict[str, Any]:
+    """Return a field as the page reads it; null: a value that must be known."""
+    shared = {"label": field.label, "unit": field.unit}
+    missing = None if field.missing is None else field.missing.points
+    if not field.chosen:
+        groups = [[_span(row) for row in group] for group in field.groups]
+        return {**shared, "groups": groups, "base": field.base, "missing": missing}
+    unknown = [] if missing is None else [("unknown", missing)]
+    rows = [row for group in field.groups for row in group]
+    return {**shared, "options": [*(each for row in rows for each in _answers(row)), *unknown]}
+
+
+def _answers(row: Row) -> list[tuple[str, int]]:
+    """Return what can be chosen, yes and no for 1 and 0."""
+    truth = {"1": "yes", "0": "no"} if row.kind == "flag" else {}
+    return [(truth.get(text, text), points) for text, points in options(row)]
 
 
 def _span(row: Row) -> dict[str, Any]:
@@ -65,9 +110,8 @@ def _span(row: Row) -> dict[str, Any]:
     return {**ends, "points": row.points, "unit": row.kind == "numeric"}
 
 
-def _options(row: Row) -> list[tuple[str, int]]:
+def options(row: Row) -> list[tuple[str, int]]:
     """Return what can be chosen: each category, or the line in the user's words."""
     if row.kind == "category" and not row.text and not row.excluded and len(row.categories) > 1:
         return [(printable(category), row.points) for category in row.categories]
-    condition = {"= 1": "yes", "= 0": "no"}.get(row.condition, row.condition)
-    return [(condition.removeprefix("= "), row.points)]
+    return [(row.condition.removeprefix("= "), row.points)]

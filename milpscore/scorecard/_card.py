@@ -624,8 +624,8 @@ class Scorecard:
         Parameters
         ----------
         path : str or Path
-            Ends in ``.txt``, ``.md``, ``.tex``, ``.html``, ``.sql``, ``.json``, ``.png``, ``.svg``
-            or ``.pdf``.
+            Ends in ``.txt``, ``.md``, ``.tex``, ``.html``, ``.sql``, ``.json``, ``.xlsx``,
+            ``.png``, ``.svg`` or ``.pdf``.
         theme : {"light", "dark"}
             Of a picture.
 
@@ -654,12 +654,40 @@ class Scorecard:
         -------
         str
         """
-        from milpscore.scorecard._calculator import calculator_page
+        from milpscore.scorecard._calculator import Decisions, calculator_page
 
-        page = calculator_page(self)
+        page = calculator_page(self, Decisions(rendering.answers(self), (self,)))
         if path is not None:
             write_text(Path(path), page)
         return page
+
+    def spreadsheet(self, path: str | Path) -> Path:
+        """Write the card as a workbook (``.xlsx``) whose formulas add up; it holds no macro.
+
+        Its one sheet has a row per line and a cell per value to enter; total, risk and decision
+        stand above them. Where the card foresees missing values, an empty cell is one; any other
+        value that is absent or unknown leaves the total empty.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        MissingDependencyError
+            Without openpyxl, which the extra ``excel`` installs.
+        OptionError
+            For a name that does not end in ``.xlsx``.
+        """
+        from milpscore.scorecard._calculator import Decisions
+        from milpscore.scorecard._spreadsheet import write_spreadsheet
+
+        said = (rendering.decision_sentence(self), *rendering.notes(self))
+        return write_spreadsheet(self, Decisions(rendering.decisions(self), (self,), said), path)
 
     def save(self, path: str | Path) -> Path:
         """Write the JSON text to a file in UTF-8 and return its path."""

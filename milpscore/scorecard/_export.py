@@ -286,8 +286,10 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
         ".json": lambda: card.to_json() + "\n",
     }
     pictures = (".png", ".svg", ".pdf")
-    require_ending(path.name, (*writers, *pictures))
+    require_ending(path.name, (*writers, ".xlsx", *pictures))
     kind = path.suffix.lower()
+    if kind == ".xlsx":
+        return card.spreadsheet(path)
     if kind in pictures:
         from matplotlib import rc_context
 

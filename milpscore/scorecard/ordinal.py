@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from milpscore.scorecard.rendering import (
     table_lines,
     text_table,
 )
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._calculator import Decisions
 
 KIND = "milpscore.ordinal_card"
 
@@ -163,7 +166,7 @@ class OrdinalCard:
         return card_sql(self.card, table, dialect, keys, unseen, levels)
 
     def write(self, path: str | Path) -> Path:
-        """Write the card as its ending asks for: .txt, .html, .sql or .json; return the path."""
+        """Write the card as .txt, .html, .sql, .json or .xlsx, by its ending; return the path."""
         path = Path(path)
         writers: dict[str, Callable[[], str]] = {
             ".txt": lambda: self.to_text() + "\n",
@@ -171,8 +174,34 @@ class OrdinalCard:
             ".sql": lambda: self.to_sql() + ";\n",
             ".json": lambda: self.to_json() + "\n",
         }
-        require_ending(path.name, tuple(writers))
+        require_ending(path.name, (*writers, ".xlsx"))
+        if path.suffix.lower() == ".xlsx":
+            return self.spreadsheet(path)
         return write_text(path, writers[path.suffix.lower()]())
+
+    def calculator(self, path: str | Path | None = None) -> str:
+        """The card as one HTML page that adds up; as :meth:`Scorecard.calculator`."""
+        from milpscore.scorecard._calculator import calculator_page
+
+        page = calculator_page(self.card, self._decisions)
+        if path is not None:
+            write_text(Path(path), page)
+        return page
+
+    def spreadsheet(self, path: str | Path) -> Path:
+        """Write the card as a workbook that adds up; as :meth:`Scorecard.spreadsheet`."""
+        from milpscore.scorecard._spreadsheet import write_spreadsheet
+
+        return write_spreadsheet(self.card, self._decisions, path)
+
+    @property
+    def _decisions(self) -> Decisions:
+        """The groups as forms that add up need them."""
+        from milpscore.scorecard._calculator import Decisions
+
+        names = tuple(printable(str(level)) for level in self.levels)
+        cuts = tuple(replace(self.card, threshold=T) for T in self.thresholds)
+        return Decisions(names, cuts, (*reading_sentences(self.card), *self._certified()))
 
     def _by_total(self, design: OrdinalDesign) -> list[list[str]]:
         """How many rows of each class have each total, and the group they fall into."""

@@ -369,14 +369,19 @@ def decision_words(card: Scorecard) -> tuple[tuple[str, bool], ...]:
     return (*_decision(card), (f".{figures}", False))
 
 
+def decisions(card: Scorecard) -> tuple[str, str]:
+    """What a card decides of a negative and of a positive row: with risks, a low or a high one."""
+    if card.risk is None:
+        return answers(card)
+    return "low risk", f"high risk of {printable(card.outcome)}" if card.outcome else "high risk"
+
+
 def _decision(card: Scorecard) -> tuple[tuple[str, bool], ...]:
     """The decision rule alone: of a card with risks, what is a high one."""
-    negative, positive = answers(card)
+    negative, positive = decisions(card)
     risk = ""
     cut = least_positive(card)
     if card.risk is not None:
-        outcome = f" of {printable(card.outcome)}" if card.outcome else ""
-        negative, positive = "low risk", f"high risk{outcome}"
         risk = f" ({card.risks(np.array([float(cut)]))[0]:.1%} or more)"
     totals = attainable_totals(card)
     shown = exact_number(cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 from milpscore.cli.app import app
 from milpscore.core.errors import NotApplicableError
 from milpscore.data import Binner
-from milpscore.scorecard import RiskScale, Scorecard
+from milpscore.scorecard import OrdinalCard, RiskScale, Scorecard
 from milpscore.scorecard.rendering import attainable_totals
 
 ROWS = 40
@@ -88,6 +89,21 @@ def test_every_row_gets_the_total_and_the_risk_of_the_card(encoding: str, tmp_pa
     for (total, risk), own, stated in zip(said, totals, risks, strict=True):
         assert float(total.replace("\u2212", "-")) == own
         assert risk.strip("<> %") == f"{min(max(100 * stated, 0.1), 99.9):.1f}"
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_every_row_gets_its_group_of_an_ordinal_card(tmp_path: Path) -> None:
+    card, frame = replace(made(encoding="onehot"), risk=None), table()
+    ordered = OrdinalCard(card, ("mild <1", "fair", "grave"), (card.threshold, card.threshold + 4))
+    rows = json.dumps(json.loads(frame.to_json(orient="records"))).replace("<", "\\u003c")
+    given = f'</main><script type="application/json" id="rows">{rows}</script>'
+    page = ordered.calculator(tmp_path / "made.html").replace("</main>", given, 1)
+    (tmp_path / "page.html").write_text(with_last_words(page, FILL), encoding="utf-8")
+    dom, console = browse(tmp_path, "--dump-dom", (tmp_path / "page.html").as_uri())
+    assert not console
+    said = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom)[1]))
+    assert [group for _, group in said] == ordered.predict(frame).tolist()
+    assert set(ordered.predict(frame)) == set(ordered.levels)
 
 
 def test_the_page_asks_for_values_with_units_and_loads_nothing(tmp_path: Path) -> None:
