@@ -122,7 +122,6 @@ def slim(
     limits = (coef_min, coef_max, coef_sets, max_terms, max_cuts, constraints)
     ranges, rules = within(design, penalty, *limits)
     rows = design.merged
-    refuse_if_too_large("slim", len(rows.y), design.shape[1])
     units = _choose_units(design, ranges.totals(rows.X), threshold_gap)
     grid_rows = units.scale(rows.X)
     smallest, largest = ranges.totals(grid_rows)
@@ -165,6 +164,7 @@ def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Uni
 
     from milpscore.formulations.card_model import CardModel, linear
 
+    refuse_if_too_large("slim", *X.shape)
     model, rows, rule = CardModel(statement), statement.design.merged, statement.intercept
     m, y = model.m, rows.y
 

@@ -34,7 +34,7 @@ from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 from milpscore.solvers import solve
 from milpscore.solvers.trees.shared.answer import Answer, Limits
-from milpscore.solvers.trees.zero_one import tree as zero_one
+from milpscore.solvers.trees.zero_one import pair_bounds, tree as zero_one
 from milpscore.solvers.trees.zero_one.pair_bounds import IN, OPEN, OUT, SignedSupports, clip
 from milpscore.solvers.trees.zero_one.rows import Patterns
 from milpscore.solvers.trees.zero_one.support_bounds import Counted, Supports
@@ -429,13 +429,14 @@ def test_signed_supports_lose_no_card_of_a_pool(
         if math.isinf(best):
             continue
         found = []
-        for few in (4e9, -1.0):
+        for few, looks in ((4e9, 1 << 30), (-1.0, 1 << 30), (-1.0, 0)):
             set_policy(monkeypatch, zero_one, enumerate_always=few, enumerate_if_pairs_weak=-1.0)
+            set_policy(monkeypatch, pair_bounds, pair_looks=looks)
             answer = zero_one.search_all(problem.statement, cutoff=best + 0.06)
             cards = {(*card.coefficients.tolist(), float(card.threshold)) for card in answer.cards}
             assert len(cards) == len(answer.cards)
             found.append(cards)
-        assert found[0] == found[1]
+        assert found[0] == found[1] == found[2]
         met += len(found[0])
     assert met > 50
 

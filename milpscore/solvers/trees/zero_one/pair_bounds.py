@@ -301,8 +301,10 @@ class Pairs:
         active = active[np.argsort(-most[active], kind="stable")]
         a, b = np.empty((2, len(z)), np.int64)
         self.work += POLICY.pair_cost * self.positive * (len(z) - self.positive)
+        # pairs left out only loosen the bound; the search of all knows no clock
+        most = 1 + POLICY.pair_looks // (1 + self.positive * len(active))
         found = violated(
-            self.codes, self.forced, self.positive, z, u, active, POLICY.violation, a, b
+            self.codes, self.forced, self.positive, z, u, active, POLICY.violation, most, a, b
         )
         if not found:
             return False
@@ -341,20 +343,21 @@ def violation(row: Any, other: Any, u: Any, active: Any, over: float, level: flo
 
 @compiled
 def violated(
-    codes: Any, forced: Any, positive: int, z: Any, u: Any, active: Any, least: float, a: Any,
-    b: Any,
+    codes: Any, forced: Any, positive: int, z: Any, u: Any, active: Any, least: float, most: int,
+    a: Any, b: Any,
 ) -> int:  # fmt: skip
     """Write each row's most violated pair to ``a`` and ``b``; return their number."""
     # ``codes`` (n, m) and ``forced`` (n, f) number values, the first ``positive`` rows being so;
     # ``z`` (n,), ``u`` (m, 2) solve the program, nonzero in ``active`` columns. Pairs that a forced
-    # column parts are none; violated means by more than ``least``.
+    # column parts are none; violated means by more than ``least``. Each row
+    # tries ``most`` mates.
     n = len(z)
     worst, mate = np.full(n, least), np.full(n, -1, np.int64)
     negative = n - positive
     for i in range(positive):
         # rows begin at different places, so that equals do not all take the same mate
         first = i * negative // positive
-        for step in range(negative):
+        for step in range(min(negative, most)):
             k = positive + (first + step) % negative
             over = 1.0 - z[i] - z[k]
             level = min(worst[i], worst[k])

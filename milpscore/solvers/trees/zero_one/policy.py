@@ -65,6 +65,7 @@ class ZeroOnePolicy:
     pairs_per_row: int = 6
     # nanoseconds per entry of the program in a simplex step: no clock is read
     entry_cost: float = 2.0
+    pair_looks: int = 1 << 30  # literals of pairs in a search for violated ones, about a second
     pair_cost: float = 20.0  # nanoseconds per pair in a search for violated ones
     most_divided: int = 1000  # points up to which a card is divided by common divisors
     visits: int = 30_000_000  # pattern visits between two looks at the clock
