@@ -354,11 +354,7 @@ def _without_spare(frame: pd.DataFrame, named: Sequence[str]) -> list[str]:
     tidied: Mapping[str, str] = frame.attrs.get(_TIDIED, {})
     nameless = [name for name in named if tidied.get(name) == ""]
     empty = [name for name in nameless if frame[name].isna().all()]
-    if wrong := [name for name in nameless if name not in empty]:
-        raise DataError(
-            f"column number {', '.join(n[1:] for n in wrong)} has no name. If it is a row index,"
-            f" drop it (--drop {','.join(wrong[:3])}); otherwise give it a name."
-        )
+    refuse_nameless([name for name in nameless if name not in empty])
     copies: dict[str, str] = {}
     for name in [name for name in named if tidied.get(name)]:
         alike = [o for o in named if tidied.get(o, o) == tidied[name] and o not in (name, *copies)]
@@ -371,6 +367,15 @@ def _without_spare(frame: pd.DataFrame, named: Sequence[str]) -> list[str]:
     if numbered := [name for name in named if tidied.get(name) and name not in copies]:
         noted(frame, f"column name(s) used again are numbered: {listing(numbered)}.")
     return [name for name in named if name not in (*empty, *copies)]
+
+
+def refuse_nameless(names: Sequence[str]) -> None:
+    """DataError for features that are named after their places, as "#3", and have values."""
+    if names:
+        raise DataError(
+            f"column number {', '.join(name[1:] for name in names)} has no name. If it is a row"
+            f" index, drop it (--drop {','.join(names[:3])}); otherwise give it a name."
+        )
 
 
 def one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:

@@ -38,7 +38,7 @@ from milpscore.data.checking import (
     refuse_missing,
 )
 from milpscore.data.cut_points import ENOUGH, Cutting, Learned, Made, bins_for
-from milpscore.data.designs import doubts, one_against_rest, uses
+from milpscore.data.designs import doubts, one_against_rest, refuse_nameless, uses
 from milpscore.data.policy import POLICY
 from milpscore.data.row_store import StoredRows, store
 from milpscore.data.sources import Ask, AskedRows, Value, literal, opened, quoted
@@ -540,6 +540,10 @@ class _Scan:
     def _useless(self, cutting: Cutting) -> dict[str, str]:
         """Features that are of no use whatever their values, or have too many of them."""
         found: dict[str, str] = {}
+        places = [f"#{k}" for k in range(1, len(self.rows.types) + 1)]
+        nameless = {n for n, place in zip(self.rows.types, places, strict=True) if n == place}
+        valued = [name for name, each in self.seen.items() if each.missing < self.count]
+        refuse_nameless([name for name in valued if name in nameless])
         for name, each in self.seen.items():
             drops = cutting.drops(name, self.kept)
             known = self.count - each.missing

@@ -280,6 +280,17 @@ def test_faults_of_files_name_file_line_or_column(tmp_path: Path) -> None:
         )
 
 
+def test_columns_without_a_name_are_those_of_a_table_in_memory(tmp_path: Path) -> None:
+    table, path = "y,a,,b,\n" + "1,2,5,3,\n0,4,6,2,\n0,2,7,2,\n" * 30, tmp_path / "a.csv"
+    path.write_text(table, encoding="utf-8")
+    for read in (read_table, read_patterns):
+        with pytest.raises(DataError, match=r"column number 3 has no name.*--drop #3"):
+            read(path, "y")
+    X, _ = read_table(path, "y", drop=["#3"])
+    design = read_patterns(path, "y", drop=["#3"])
+    assert {column.feature for column in design.columns} == set(X) == {"a", "b"}
+
+
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     mixed().to_csv(tmp_path / "t.csv", index=False)
