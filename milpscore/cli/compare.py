@@ -58,9 +58,7 @@ if TYPE_CHECKING:
     from milpscore.comparison import Comparison
     from milpscore.core.design import Design
 
-LEGEND = (
-    "'right' is the share of rows answered rightly, 'whole' that of coefficients that are integers."
-)
+LEGEND = "'whole' is the share of coefficients that are integers, AUC the area under the ROC curve."
 
 
 @featured(
@@ -230,7 +228,7 @@ def _write_page(answer: Comparison, path: Path, seed: int, target: str) -> None:
 
 def comparison(frame: DataFrame, width: int) -> Table:
     """The rows of a comparison with the columns a person reads first; narrow where it must be."""
-    held_out = frame["cv_accuracy"].notna().any()
+    held_out = frame["cv_auc"].notna().any()
     columns = {
         "program": PrintedColumn("program"),
         "said": PrintedColumn("claim"),
@@ -239,9 +237,9 @@ def comparison(frame: DataFrame, width: int) -> Table:
         "distance": PrintedColumn("gap"),
         "integrity": PrintedColumn("whole", "{:.0%}"),
         "terms": PrintedColumn("terms", "{:.0f}"),
-        "train_accuracy": PrintedColumn("right", "{:.1%}"),
+        "train_auc": PrintedColumn("AUC", "{:.3f}"),
         **(
-            {"cv_accuracy": PrintedColumn("held out", "{:.1%}")}
+            {"cv_auc": PrintedColumn("held out", "{:.3f}")}
             if held_out
             else {"solve_seconds": PrintedColumn("time", "{:.2f} s")}
         ),

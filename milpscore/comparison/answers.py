@@ -101,6 +101,6 @@ class Comparison:
     def _leading(self) -> pd.DataFrame:
         """Return the columns one reads first, as far as the table has them."""
         first = ("formulation", "kind", "realisation", "solver", "claim", "objective", "bound",
-                 "gap", "terms", "train_accuracy", "cv_accuracy", "solve_seconds",
+                 "gap", "terms", "train_auc", "cv_auc", "solve_seconds",
                  "message")  # fmt: skip
         return self.table[[name for name in first if name in self.table]]

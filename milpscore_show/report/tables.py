@@ -48,8 +48,8 @@ _COMPARED = {
     "bound": ("Bound", ".5f"),
     "gap": ("Gap", ".1%"),
     "terms": ("Terms", ".0f"),
-    "train_accuracy": ("Right", ".1%"),
-    "cv_accuracy": ("Right, held out", ".1%"),
+    "train_auc": ("AUC", ".3f"),
+    "cv_auc": ("AUC, held out", ".3f"),
     "solve_seconds": ("Seconds", ".2f"),
 }
 """Columns of a comparison: what stands above them, and the form of their figures."""
@@ -392,8 +392,8 @@ def shares_table(subject: Subject, found: DataFrame, pooled: str, name: str) -> 
 
 def comparison_table(frame: DataFrame) -> Table:
     """Exact beside relaxed beside rounded; an LP has a bound, and no claim about cards."""
-    held_out = "cv_accuracy" in frame and bool(frame["cv_accuracy"].notna().any())
-    forms = {k: form for k, form in _COMPARED.items() if held_out or k != "cv_accuracy"}
+    held_out = "cv_auc" in frame and bool(frame["cv_auc"].notna().any())
+    forms = {k: form for k, form in _COMPARED.items() if held_out or k != "cv_auc"}
     lacking = forms.keys() - set(frame.columns)
     if lacking:
         raise NotApplicableError(
