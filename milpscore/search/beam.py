@@ -110,18 +110,19 @@ def constant_line(totals: Any, sides: Any) -> tuple[float, float, float]:
 
 @inner
 def line_step(
-    gc: float, ga: float, hcc: float, hca: float, haa: float, room: float, held: bool
-) -> tuple[float, float]:
+    gc: float, ga: float, hcc: float, hca: float, haa: float, room: float, held: bool,
+    longest: float,
+) -> tuple[float, float]:  # fmt: skip
     """Newton's step of slope and shift, the slope rising by ``room`` at most; none if ``held``."""
     det = hcc * haa - hca * hca
     if held or det <= 1e-14 * hcc * haa:  # or all totals equal, or no curvature left
         # saturated rows promise any step
-        return 0.0, min(max(-gc / hcc, -TUNED.longest_shift), TUNED.longest_shift)
+        return 0.0, min(max(-gc / hcc, -longest), longest)
     da, dc = (hca * gc - hcc * ga) / det, (hca * ga - haa * gc) / det
     if da > room:  # up to there, and the shift follows
         da = room
         dc = -(gc + hca * da) / hcc
-        dc = min(max(dc, -TUNED.longest_shift), TUNED.longest_shift)
+        dc = min(max(dc, -longest), longest)
     return da, dc
 
 
@@ -137,7 +138,7 @@ def best_line(
     constant, odds, widest = constant_line(totals, sides)
     a, c = slope if held else min(slope, TUNED.steepest_start / widest, steepest), shift
     da, dc, step, decrement, loss = 0.0, 0.0, 1.0, 0.0, np.inf
-    taken, halved = 0, 0
+    taken, halved, longest = 0, 0, TUNED.longest_shift
     # one loop over steps and their halvings: each call of the sums is compiled for itself
     while taken <= 100:
         # 1) Judge the step: halve it until it keeps its promise, end if it only goes up.
@@ -155,7 +156,9 @@ def best_line(
         a, c, loss = a + step * da, c + step * dc, trial
         taken, halved, step = taken + 1, 0, 1.0
         hcc, haa = hcc * (1.0 + TUNED.ridge) + 1e-300, haa * (1.0 + TUNED.ridge) + 1e-300
-        da, dc = line_step(gc, ga, hcc, hca, haa, steepest - a, held)
+        da, dc = line_step(gc, ga, hcc, hca, haa, steepest - a, held, longest)
+        # where rows are saturated the shift may have far to go: each step in a row is twice as long
+        longest = 2.0 * longest if abs(dc) == longest else TUNED.longest_shift
         decrement = -(da * ga + dc * gc)
         if loss < parted:
             return 0.0, a, c

@@ -81,7 +81,7 @@ class KernelPolicy(NamedTuple):
     # Newton's method
     nearly_done: float = 1e-6  # decrement after which an error is far below a rounding's effect
     steepest_start: float = 12.0  # largest score to start from: saturated rows have no curvature
-    longest_shift: float = 5.0  # longest step of the intercept alone
+    longest_shift: float = 5.0  # longest step of the intercept alone, the first of a row of them
     ridge: float = 1e-13  # relative addition to the curvature
     growth: float = 4.0  # later steps save this much more, per share of the loss the step saves
     refit_steps: int = 12  # steps of a refit, at most: rows that can be parted never end it

@@ -376,6 +376,22 @@ def test_parted_classes_reach_no_loss() -> None:
     assert found.scale > 0
 
 
+def test_an_intercept_of_billions_is_reached() -> None:
+    # steps of one length would reach an intercept of 6e9 points after 1e9 of them
+    X = np.array([
+        [-2e9, 0, 1], [-2e9, -1, 1], [1e9, -1, 1], [-2e9, 1, 1], [-1e9, 0, 1], [-2e9, -2, 0],
+        [-2e9, -1, 1], [0, -1, 0], [2e9, -2, 1], [0, -1, 0],
+    ])  # fmt: skip
+    weight = np.array([0.1, 0.1, 1e4, 1e-4, 1e-4, 1e4, 1e4, 1e-4, 1e4, 1e-4])
+    made = make_design(X, np.array([1] + 9 * [-1]), sample_weight=weight)
+    program = risk_score(made, coef_min=-4, coef_max=0, coef_sets={"x0": [-3, -2, 2]}, scale=1.0)
+    statement = program.statement
+    points = itertools.product([-3, -2, 2], range(-4, 1), range(-4, 1))
+    cards = [statement.with_best_intercept(np.array(w)) for w in points]
+    best = min(evaluate(statement, card).objective for card in cards)
+    assert fast_risk_card(statement).objective == pytest.approx(best, rel=1e-9)
+
+
 def test_useless_columns_leave_the_empty_card() -> None:
     y = np.array([1, -1, -1, 1, -1, -1])
     found = fast_risk_card(design(np.ones((6, 2)), y))
