@@ -1,6 +1,7 @@
 """Execute the notebooks, two at a time, each within its seconds: ``make notebooks``.
 
-``--stale`` leaves out those that were executed since they were written.
+``--stale`` leaves out those that were executed since they were written. ``--keep`` copies the
+results to ``notebooks/executed``, which the repository holds so that they can be read there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from joblib import Parallel, delayed
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "build" / "notebooks"
+KEPT = HERE / "executed"
 
 
 def execute(source: Path, limit: float) -> tuple[str, float, str]:
@@ -52,6 +54,26 @@ def _executed(source: Path) -> Path:
     return OUT / source.with_suffix(".ipynb").name
 
 
+def _outdated(source: Path) -> bool:
+    """Whether the copy kept in the repository lacks, or shows another text than the source."""
+    kept = KEPT / source.with_suffix(".ipynb").name
+    if not kept.is_file():
+        return True
+    both = jupytext.read(source), nbformat.read(kept, as_version=4)
+    text, shown = ([(cell.cell_type, cell.source) for cell in each.cells] for each in both)
+    return text != shown
+
+
+def _keep(source: Path) -> None:
+    """Copy a notebook into the repository, without the times of its cells."""
+    notebook = nbformat.read(_executed(source), as_version=4)
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata.pop("execution", None)
+        cell["id"] = f"cell-{number}"
+    KEPT.mkdir(exist_ok=True)
+    nbformat.write(notebook, KEPT / _executed(source).name)
+
+
 def _is_stale(source: Path) -> bool:
     made = _executed(source)
     return not made.is_file() or made.stat().st_mtime < source.stat().st_mtime
@@ -64,9 +86,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=900.0, help="allowed for each")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--stale", action="store_true", help="leave out what is executed already")
+    parser.add_argument("--keep", action="store_true", help="copy the results into the repository")
     asked = parser.parse_args()
-    sources = [HERE / name for name in asked.names] or sorted(HERE.glob("[0-9]*.py"))
-    sources = [source for source in sources if not asked.stale or _is_stale(source)]
+    every = [HERE / name for name in asked.names] or sorted(HERE.glob("[0-9]*.py"))
+    sources = [source for source in every if not asked.stale or _is_stale(source)]
     OUT.mkdir(parents=True, exist_ok=True)
     # one thread a kernel, or two notebooks wait for each other's cores
     os.environ.update(OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore::DeprecationWarning")
@@ -80,6 +103,12 @@ def main() -> int:
         verdict = "failed" if trouble else "too slow" if slow else "ran"
         sys.stdout.write(f"{name:<40} {verdict:<8} {seconds:6.1f} s\n{trouble}")
         sys.stdout.flush()
+    if asked.keep and not failed:
+        for source in every:
+            _keep(source)
+    if old := [source.stem for source in every if _outdated(source)]:
+        failed += 1
+        sys.stdout.write(f"kept with another text: {', '.join(old)}; make notebooks ARGS=--keep\n")
     return min(failed, 1)
 
 
