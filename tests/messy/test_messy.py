@@ -54,6 +54,30 @@ def of(name: str, folder: Path) -> tuple[Result, Path]:
     return done, card
 
 
+def part(path: Path, fold: int, held_out: bool) -> Path:
+    """Write every third row of a file, or the others."""
+    head, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [row for k, row in enumerate(rows) if (k % 3 == fold) == held_out]
+    made = path.with_name(f"{path.stem}-{fold}-{held_out}.csv")
+    made.write_text("".join([head, *kept]), encoding="utf-8")
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({*TABLES} - {"few"}))  # whose two events are no fold
+def test_new_rows_are_scored_as_well_as_those_of_the_clean_table(name: str, tmp_path: Path) -> None:
+    made = TABLES[name]()
+    worth = []
+    for path, options in zip(made.write(tmp_path), ((), made.options), strict=True):
+        folds = []
+        for fold in range(3):
+            train, test = (part(path, fold, held_out) for held_out in (False, True))
+            _, card = fitted(train, made.target, *options, quiet=True)
+            folds.append(auc(card, test, made.target))
+        worth.append(sum(folds) / 3)
+    assert worth[1] > worth[0] - 0.01, worth
+
+
 def shown(card: Path) -> dict[str, Any]:
     """A saved card but for what depends on the clock."""
     return {**json.loads(card.read_text()), "certificate": None}
