@@ -121,6 +121,7 @@ def test_the_studio_by_keyboard(width: int, address: str, tmp_path: Path) -> Non
         assert loaded.value.suggested_filename.endswith(".zip")
 
         page.locator("summary").press("Enter")
+        sync_api.expect(on("rule")).not_to_have_value("")  # the first rule is offered by then
         on("rule").fill("type = 'sine'")
         on("add-rule").press("Enter")
         wait("error", "did you mean")
