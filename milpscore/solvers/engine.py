@@ -372,6 +372,7 @@ def _run(
         led = led and task.start is None and engine.loads
         dear = outcome is not None or of.effort > POLICY.first_seconds
         first = first or first_for(led and dear, of, options, line)
+        outcome = outcome and _bounded(of, outcome, clock, line)
         began = clock.seconds
         task, _ = with_start(task, first if led else None)
         checked += clock.seconds - began
@@ -384,6 +385,17 @@ def _run(
         line.phase("re-check")
         account = {**task.account(outcome, name), "warm_start": note}
         return finished(task, outcome, task.start or start, account, first), task
+
+
+def _bounded(program: Program, outcome: Outcome, clock: Clock, line: Line) -> Outcome:
+    """The outcome of a program that is too large for a model, with a bound that needs none."""
+    if outcome.termination is not Termination.TIME_LIMIT or not clock:
+        return outcome
+    from milpscore.solvers._hinge_bound import hinge_bound
+
+    line.phase("a bound without a model")
+    bound = hinge_bound(program.statement, clock)
+    return replace(outcome, dual_bound=bound, bound_source="evidence") if bound else outcome
 
 
 def _require_spreading(name: str, options: Options) -> None:

@@ -53,6 +53,12 @@ class SolverPolicy:
     first_share: float = 0.1  # share of the time left for a first card, as a fit's start has
     # seconds a first card takes at least: a model that is made sooner is solved without one
     first_seconds: float = 0.1
+    # the dual bound of hinge losses: turns of pricing the terms, steps of a turn, widths over which
+    # the kink is rounded as shares of the margin, and what rounding may take of the dual's parts
+    hinge_turns: int = 12
+    hinge_steps: int = 100
+    hinge_widths: tuple[float, ...] = (0.3, 0.1, 0.03)
+    hinge_rounding: float = 1e-10
     again_share: float = 1.0  # time for a second run, as a fraction of the first
     again_seconds: float = 1.0  # seconds for a second run on top of that
     conflict_seconds: float = 10.0  # seconds spent on naming the constraints that conflict, at most
