@@ -98,7 +98,7 @@ def value_of(sheet: Any, cell: str) -> Any:
     return Text(value) if isinstance(value, str) else value
 
 
-def table(rows: int = 200) -> pd.DataFrame:
+def table(rows: int = 40) -> pd.DataFrame:
     random = np.random.default_rng(5)
     frame = pd.DataFrame({
         "age": random.integers(20, 90, rows).astype(float),
