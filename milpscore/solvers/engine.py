@@ -10,6 +10,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from milpscore._version import __version__
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
@@ -505,6 +507,9 @@ def _by_points(statement: Statement, card: Card | None) -> bool:
     if 2 * most_terms(statement, objective) < statement.shape[1]:
         return True  # of all supports less than half are left
     lower, upper = statement.ranges
+    terms = np.maximum(np.abs(lower), np.abs(upper)) * np.abs(statement.design.X).max(axis=0)
+    if terms.max(initial=0.0) > POLICY.widest_term:
+        return True  # HiGHS rounds such terms away
     points = sum(math.log(1.0 + values) for values in (upper - lower).tolist())
     rows = len(statement.design.merged.y)
     wrong = min(objective, 0.5) * rows

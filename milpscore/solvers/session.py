@@ -137,9 +137,9 @@ class Session:
         return np.array([exact and not var.is_continuous() for var in wanted], dtype=bool)
 
     def without_loops(self, options: Options) -> Options:
-        """Return options without presolve where real columns reach beyond what may be whole."""
-        # presolve makes real columns whole that can be nothing else
-        ends = np.abs(np.r_[self.col_lower, self.col_upper])
+        """Return options without presolve where columns or terms reach beyond what may be whole."""
+        # presolve makes real columns whole that can be nothing else, and reduces rows of whole ones
+        ends = np.abs(np.r_[self.col_lower, self.col_upper, self.matrix.data])
         far = self.integral.any() and ends[np.isfinite(ends)].max(initial=0.0) > POLICY.max_integer
         return replace(options, presolve=False) if far else options
 

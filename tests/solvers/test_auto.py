@@ -55,3 +55,13 @@ def test_auto_is_never_far_behind_an_engine_that_can_be_named(seed: int) -> None
     assert auto.verified
     assert auto.objective <= CARD * min(found.objective for found in named) + 1e-9
     assert auto.dual_bound >= BOUND * max(found.dual_bound for found in named) - 1e-9
+
+
+@pytest.mark.parametrize(("solver", "claim"), [("auto", "optimal"), ("highs", "feasible")])
+def test_terms_beyond_what_highs_holds_end(solver: str, claim: str) -> None:
+    # its presolve of 1.16.0 never ends beside a coefficient of 2e9
+    made = make_design(np.array([[2000000001.0], [1.0], [1.0]]), np.array([1, -1, 1]))
+    program = FORMULATIONS["slim"](made, coef_min=-100, coef_max=300, intercept_bounds=[-2, -1])
+    found = solve(program, solver, time_limit=60, progress=False)
+    assert found.claim.value == claim
+    assert found.objective == pytest.approx(1 / 3 + 1e-3)
