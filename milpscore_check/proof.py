@@ -247,6 +247,8 @@ class Cells:
         """The choices of columns whose cards in a box may cost less than is wanted."""
         self.box, self.wanted = box, wanted * self.data.whole
         self.points = [tuple(filter(None, own)) for own in box.values]
+        both = zip(self.cost, self.points, strict=True)
+        self.cheapest = [min(map(cost.__getitem__, own), default=0) for cost, own in both]
         used = [j for j, own in enumerate(box.values) if 0 not in own]
         more = [j for j, own in enumerate(self.points) if own and j not in used]
         low, high = self.rows
@@ -260,19 +262,27 @@ class Cells:
 
     def _missed(self, used: list[int], more: list[int], cells: list[Cell]) -> Iterator[list[int]]:
         """Those among points on some columns, and any of more."""
-        total = sum(min(self.cost[j][v] for v in self.points[j]) for j in used)
-        room = self.cards.terms - len(used)
-        if total >= self.wanted or room < 0:
+        paid, room = sum(map(self.cheapest.__getitem__, used)), self.cards.terms - len(used)
+        if paid >= self.wanted or room < 0:
             return
         self.done += 1
         self.progress(self.done, 0)
-        total += sum(self.least(n, p) for *_, n, p in cells)
+        total = paid + sum(self.least(n, p) for *_, n, p in cells)
         if total < self.wanted:
             values = tuple(own if j in used else (0,) for j, own in enumerate(self.points))
             none = self.cards.empty(self.box._replace(values=values))
             if not none and not (self.cards.loss == "zero_one" and self._walked(used, cells)):
                 yield used
         mixed = [cell for cell in cells if cell[2] and cell[3]]
+        if room == 1:
+            mixed.sort(key=lambda cell: -self.least(*cell[2:]))
+            for j in more:
+                enough = self.wanted - paid - self.cheapest[j]
+                if self._lost(mixed, j, enough) < enough:
+                    yield from self._missed([*used, j], [], self._parted(cells, j))
+                else:
+                    self.done += 1
+            return
         gains = sorted(((self._gain(mixed, j), j) for j in more if room), reverse=True)
         for k, (_, j) in enumerate(gains):
             if total - sum(max(gain, 0) for gain, _ in gains[k : k + room]) >= self.wanted:
@@ -280,13 +290,26 @@ class Cells:
             others = [i for _, i in gains[k + 1 :]]
             yield from self._missed([*used, j], others, self._parted(cells, j))
 
+    def _lost(self, mixed: list[Cell], j: int, enough: int) -> int:
+        """What cells lose that one more column parts, as far as that is less than ``enough``."""
+        lost, least, values = 0, self.least, self.of_value[j][1:]
+        for a, b, above, below in mixed:
+            n, p = above, below
+            for low, high in values:
+                q, r = (a & low).bit_count(), (b & high).bit_count()
+                lost, n, p = lost + least(q, r), n - q, p - r
+            lost += least(n, p)
+            if lost >= enough:
+                break
+        return lost
+
     def _gain(self, mixed: list[Cell], j: int) -> int:
         """How much one more column takes off at most, whatever other columns there are.
 
         A cell's loss is shared by its n p pairs of both classes. Pairs a column leaves together
         lose as much or more then: least(n, p) / (n p) falls in n and in p.
         """
-        gain = -min(self.cost[j][v] for v in self.points[j])
+        gain = -self.cheapest[j]
         for a, b, n, p in mixed:
             alike, above, below = 0, n, p
             for low, high in self.of_value[j][1:]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties.points import point_prices
+from milpscore_check.proof import CELLS
+
+if TYPE_CHECKING:
+    from milpscore.certificate.supports import Missed
 
 
 @dataclass
@@ -336,7 +340,7 @@ def grow_tree(
     goal = bound * (1.0 + POLICY.margin)
     grown = Grown(Clock.of(time_limit), most_bytes, report)
     pending: list[tuple[int, CardBox, Drawn | None, Any]] = [
-        (number, box, None, None) for number, box in _beside_cells(space, grown, bound)
+        (*part, None) for part in _beside_cells(space, grown, bound, goal, engine)
     ]
     while pending:
         # 1) Take a part, and cut off what its parent's line closes.
@@ -387,22 +391,33 @@ def _cut(
             number, box = parts[1 - side], halves[1 - side]
 
 
-def _beside_cells(space: Space, grown: Grown, bound: float) -> list[tuple[int, CardBox]]:
-    """Close what cells of two-valued columns close; return the parts of the tree that are left."""
-    from milpscore_check.proof import CELLS
+Part = tuple[int, CardBox, Drawn | None]
 
-    everything = space.all_cards()
-    missed = _missed_by_cells(space, grown, bound)
-    if missed is None:
-        return [(0, everything)]
-    left, pending = [], [(0, everything, missed)]
+
+def _beside_cells(space: Space, grown: Grown, bound: float, goal: float, engine: Any) -> list[Part]:
+    """Close what cells of two-valued columns close; return the parts of the tree that are left."""
+    everything, few = space.all_cards(), POLICY.few_choices
+    listed = _missed_by_cells(space, grown, bound, few)
+    logistic = space.statement.loss.name == "logistic" and 0 < space.terms < space.p
+    if listed is None and logistic:
+        from milpscore.certificate.supports import Missed
+
+        missed = Missed(space.statement, goal)
+        if missed.listed(lambda: grown.check(0)):
+            return _beside_choices(space, grown, missed, engine.rows)
+    if listed is None:
+        listed = _missed_by_cells(space, grown, bound)
+    if listed is None:
+        return [(0, everything, None)]
+    left: list[Part] = []
+    pending = [(0, everything, listed)]
     while pending:
         number, box, choices = pending.pop()
         undecided = Counter(j for columns in choices for j in columns if not box.used[j])
         if not choices:
             grown.nodes[number] = CELLS
         elif not undecided:
-            left.append((number, box))
+            left.append((number, box, None))
         else:
             j = undecided.most_common(1)[0][0]
             parts, (out, used) = grown.split(number, (j, None)), space.halves(box, (j, None))
@@ -411,8 +426,46 @@ def _beside_cells(space: Space, grown: Grown, bound: float) -> list[tuple[int, C
     return left
 
 
-def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]] | None:
-    """Return the choices of columns on which cells may lose less than the bound, unless many."""
+def _beside_choices(space: Space, grown: Grown, missed: Missed, rows: TangentRows) -> list[Part]:
+    """Part the cards by classes of columns until cells close a part, or one choice is left.
+
+    That part gets the line at the real weights of its columns, which is level along them.
+    """
+    left: list[Part] = []
+    pending = [(0, space.all_cards(), missed.choices)]
+    while pending:
+        grown.check(len(pending))
+        number, box, choices = pending.pop()
+        used = np.flatnonzero(box.used)
+        if not choices:
+            grown.nodes[number] = CELLS
+            continue
+        c = missed.frequent(choices, {missed.of_column[j] for j in used.tolist()})
+        if c is None:
+            left.append((number, box, _level_line(space, missed.weights(used), used, rows)))
+            continue
+        for j in missed.classes[c].tolist():
+            parts, (out, within) = grown.split(number, (j, None)), space.halves(box, (j, None))
+            pending.append((parts[1], within, {each for each in choices if c in each}))
+            number, box = parts[0], out
+        pending.append((number, box, missed.without(choices, c)))
+    return left
+
+
+def _level_line(space: Space, weights: FloatArray, used: IntArray, rows: TangentRows) -> Drawn:
+    """Return the line at real weights on some columns, the intercept last."""
+    w, values = np.zeros(space.p), [short(v, 15) for v in weights.tolist()]
+    w[used] = values[:-1]
+    return Drawn(rows.tangent(w, values[-1], 1.0), [used.tolist(), values[:-1], values[-1], 1.0])
+
+
+def _missed_by_cells(
+    space: Space, grown: Grown, bound: float, most: float = math.inf
+) -> list[list[int]] | None:
+    """Return the choices of columns on which cells may lose less than the bound, unless many.
+
+    At most about ``most`` choices are looked at.
+    """
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Box as Whole, Cards, floor
     from milpscore_check.proof import Cells
@@ -425,24 +478,26 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
         return None
     cards = Cards(plain_cards(statement), space.p)
     try:
-        watch = _watched(POLICY.cells_share * float(grown.clock), grown.report)
+        watch = _watched(POLICY.cells_share * float(grown.clock), grown.report, most)
         cells = Cells(exact_rows(statement.design), cards, watch)
         everything = Whole(cards.values, cards.b, cards.scale)
         choices = cells.missed(everything, -floor(-Fraction(bound)))
-        missed = list(islice(choices, POLICY.most_missed + 1))
+        missed = list(islice(choices, POLICY.most_left + 1))
     except (Refused, NotApplicableError):
         return None  # then lines must close everything
-    return missed if len(missed) <= POLICY.most_missed else None
+    return missed if len(missed) <= POLICY.most_left else None
 
 
-def _watched(time_limit: float, report: Report) -> Callable[[int, int], None]:
-    """Return the progress callback of the checker's counting; it ends when time is up."""
+def _watched(
+    time_limit: float, report: Report, most: float = math.inf
+) -> Callable[[int, int], None]:
+    """Return the progress callback of the checker's counting; it ends when time or room is up."""
     clock = Clock.of(time_limit)
 
     def watch(done: int, of: int) -> None:
         if done % POLICY.report_every == 0:
             report(f"evidence, {done:,} choices of columns")
-        if clock.is_up:
+        if done > most or clock.is_up:
             raise NotApplicableError(
                 f"its cells were not counted within {time_limit:.3g} s (after {done:,} choices of "
                 "columns): raise the time limit"

@@ -16,6 +16,8 @@ class EvidencePolicy:
         rounds downwards.
     kink : float
         Rows this close to the margin state their multiplier; at others the point determines it.
+    least_room : float
+        Share of the weight by which a line may be off level: rounding.
     whole : float
         Distance from an allowed value, as a share of a gap, up to which a coordinate is on it.
     narrowest_slopes : float
@@ -26,8 +28,16 @@ class EvidencePolicy:
         Nodes, or choices of columns, between two reports of progress.
     cells_share : float
         Of the time, for choices of columns that lines then need not close.
-    most_missed : int
-        Choices that cells may leave to lines; beyond it, lines close everything.
+    few_choices : int
+        Choices of columns counted by the checker's own way before the engine lists them.
+    most_left, most_missed : int
+        Choices that cells may leave to lines, found in the first way and in the second; beyond
+        it, lines close everything.
+    listing_slice : float
+        Nanoseconds of the engine's enumeration between two looks at the clock.
+    most_newton, ridge, longest_step, newton_step
+        Of Newton's method for the real weights of a choice: steps, addition to the curvature, and
+        the longest and the last step.
     solve_factor : float
         Seconds for evidence by default, as a multiple of the solve's own limit.
     engine_share : float
@@ -39,12 +49,20 @@ class EvidencePolicy:
 
     margin: float = 3e-9
     kink: float = 1e-6
+    least_room: float = 1e-15
     whole: float = 1e-7
     narrowest_slopes: float = 1e-9
     bytes_per_number: int = 12
     report_every: int = 64
     cells_share: float = 0.3
-    most_missed: int = 300
+    few_choices: int = 50_000
+    most_left: int = 300
+    most_missed: int = 20_000
+    listing_slice: float = 1e8
+    most_newton: int = 60
+    ridge: float = 1e-13
+    longest_step: float = 4.0
+    newton_step: float = 1e-12
     solve_factor: float = 3.0
     engine_share: float = 0.25
     rounding: float = 1e-12

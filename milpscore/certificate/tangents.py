@@ -6,9 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import entr
 
+from milpscore.certificate.policy import POLICY
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
+from milpscore_check.proof import ONE
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,9 @@ class TangentRows:
         rows = statement.design.merged
         self.y, self.X = rows.y.astype(np.float64), rows.X
         self.share = rows.weight / rows.weight.sum()
+        # at a free slope the checker levels a line by one row's multiplier, if that has room
+        rule = statement.intercept
+        self.levelled = statement.scales is not None and bool(rule.lower or rule.upper)
 
     def tangent(self, w: FloatArray, b: float, slope: float) -> ScoreTangent:
         """Return the line that touches the loss at a point."""
@@ -39,5 +45,22 @@ class TangentRows:
             constant = float(((value - pull * self.y * t) * self.share).sum())
             gradient = (pull * self.share) @ self.X
         if not (math.isfinite(constant) and np.isfinite(gradient).all()):
-            return ScoreTangent(-math.inf, np.zeros_like(w), 0.0, np.zeros_like(w))
-        return ScoreTangent(constant, gradient, float(pull @ self.share), np.zeros_like(w))
+            return self._none(w)
+        slope_b = float(pull @ self.share)
+        if self.levelled:
+            # as the checker does: the multiplier with most room takes the line's pull along b
+            parts = np.rint(np.abs(pull) * ONE) / ONE
+            at = int(np.minimum(parts, 1.0 - parts).argmax())
+            excess, share = float((-self.y * self.share) @ parts), self.share[at]
+            moved = parts[at] + self.y[at] * excess / share
+            if not -POLICY.least_room <= moved * share <= share + POLICY.least_room:
+                return self._none(w)
+            ends = np.clip([parts[at], moved], 0.0, 1.0)
+            before, after = entr(ends) + entr(1.0 - ends)
+            constant += float(share * (after - before))
+            gradient -= self.y[at] * share * float(ends[1] - ends[0]) * self.X[at]
+        return ScoreTangent(constant, gradient, slope_b, np.zeros_like(w))
+
+    def _none(self, w: FloatArray) -> ScoreTangent:
+        """Return a line that says nothing."""
+        return ScoreTangent(-math.inf, np.zeros_like(w), 0.0, np.zeros_like(w))
