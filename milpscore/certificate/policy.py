@@ -57,7 +57,7 @@ class EvidencePolicy:
     cells_share: float = 0.3
     few_choices: int = 50_000
     most_left: int = 300
-    most_missed: int = 20_000
+    most_missed: int = 60_000
     listing_slice: float = 1e8
     most_newton: int = 60
     ridge: float = 1e-13
