@@ -12,6 +12,8 @@ QUICK = {
     "test_a_bound_within_limits_on_errors_is_called_what_stands_behind_it": 1,
     "test_certificate_engines.py::test_leaves_prove_the_optimum_and_nothing_above_it": 40,
     "test_certificate_forgeries.py::test_no_file_takes_long_or_much_memory": 4,
+    "test_certificate_supports.py::test_the_checker_believes_what_is_grown_from_them": 4,
+    "test_certificate_supports.py::test_the_choices_are_those_that_the_checker_misses": 2,
     "test_claims.py::test_balanced_slim_cards_have_evidence": 5,
     "test_cli.py::test_export_writes_every_formulation": 4,
     "test_cli_path.py::test_every_penalty_makes_a_path": 4,
@@ -51,6 +53,7 @@ QUICK = {
     "test_formulations_weighted_tv.py::test_optimum_equals_enumeration": 4,
     "test_highs_neighbours.py::"
     "test_other_users_of_highs_in_the_same_thread_and_we_do_not_disturb_each_other": 1,
+    "test_hinge_bound.py::test_no_card_lies_below_it_and_the_relaxation_little_above": 7,
     "test_jit.py::test_damaged_machine_code_is_removed_and_made_again": 0,
     "test_penalties_prox.py::test_eye": 2,
     "test_penalties_shared.py::test_the_prox_is_that_of_the_definition": 1,
@@ -71,6 +74,8 @@ QUICK = {
     "test_rules_answered.py::test_every_rule_gets_a_card_or_a_proof": 30,
     "test_scorecard_databases.py::test_duckdb_gives_no_class_where_predict_refuses": 1,
     "test_scorecard_databases.py::test_sqlite_gives_no_class_where_predict_refuses": 1,
+    "test_scorecard_spreadsheet.py::"
+    "test_every_row_gets_the_total_the_risk_and_the_answer_of_the_card": 3,
     "test_scorecard_sql.py::test_sql_agrees_with_predict": 10,
     "test_sequence_sgd.py::test_comes_near_the_optimum": 1,
     "test_solver_outer_approximation.py::test_known_optima": 1,
