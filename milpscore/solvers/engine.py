@@ -393,7 +393,7 @@ def _bounded(program: Program, outcome: Outcome, clock: Clock, line: Line) -> Ou
     """The outcome of a program that is too large for a model, with a bound that needs none."""
     if outcome.termination is not Termination.TIME_LIMIT or not clock:
         return outcome
-    from milpscore.solvers._hinge_bound import hinge_bound
+    from milpscore.solvers.hinge_bound import hinge_bound
 
     line.phase("a bound without a model")
     bound = hinge_bound(program.statement, clock)

@@ -16,7 +16,7 @@ from milpscore.fitting import fit_card
 from milpscore.formulations import building, facets_hinge, hinge, slim
 from milpscore.formulations.policy import FormulationPolicy
 from milpscore.solvers import solve
-from milpscore.solvers._hinge_bound import _Dual, hinge_bound
+from milpscore.solvers.hinge_bound import _Dual, hinge_bound
 
 PROGRAMS: dict[str, Any] = {
     "plain": hinge,
