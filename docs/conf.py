@@ -312,11 +312,15 @@ def name_parts(app: Any, error: Exception | None) -> None:
         '<aside class="toc-drawer': '<aside aria-label="Page" class="toc-drawer',
         "<pre>": '<pre tabindex="0">',  # which scrolls where it is wide
     }
+    met: set[str] = set()
     for page in Path(app.outdir).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         for part, named in lacking.items():
             text = text.replace(part, named)
+            met |= {part} if named in text else set()
         page.write_text(text, encoding="utf-8")
+    if other := lacking.keys() - met:
+        raise RuntimeError(f"the theme writes these parts of a page otherwise: {sorted(other)}")
 
 
 def setup(app: Any) -> None:

@@ -396,17 +396,12 @@ Part = tuple[int, CardBox, Drawn | None]
 
 def _beside_cells(space: Space, grown: Grown, bound: float, goal: float, engine: Any) -> list[Part]:
     """Close what cells of two-valued columns close; return the parts of the tree that are left."""
-    everything, few = space.all_cards(), POLICY.few_choices
-    listed = _missed_by_cells(space, grown, bound, few)
-    logistic = space.statement.loss.name == "logistic" and 0 < space.terms < space.p
-    if listed is None and logistic:
-        from milpscore.certificate.supports import Missed
-
-        missed = Missed(space.statement, goal)
-        if missed.listed(lambda: grown.check(0)):
-            return _beside_choices(space, grown, missed, engine.rows)
-    if listed is None:
-        listed = _missed_by_cells(space, grown, bound)
+    everything, missed = space.all_cards(), _by_the_engine(space, engine, goal)
+    # the checker's own way counts prices too; where many choices are left the engine is quicker
+    most = math.inf if missed is None else POLICY.few_choices
+    listed = _missed_by_cells(space, grown, bound, most)
+    if listed is None and missed is not None and missed.listed(lambda: grown.check(0)):
+        return _beside_choices(space, grown, missed, engine.rows)
     if listed is None:
         return [(0, everything, None)]
     left: list[Part] = []
@@ -424,6 +419,16 @@ def _beside_cells(space: Space, grown: Grown, bound: float, goal: float, engine:
             pending.append((parts[0], out, [columns for columns in choices if j not in columns]))
             pending.append((parts[1], used, [columns for columns in choices if j in columns]))
     return left
+
+
+def _by_the_engine(space: Space, engine: Any, goal: float) -> Missed | None:
+    """Return the engine's list of what cells leave, yet to be made; None where it has none."""
+    if space.statement.loss.name != "logistic" or not 0 < space.terms < space.p:
+        return None
+    from milpscore.certificate.supports import Missed
+
+    missed = Missed(engine.arrays, goal)
+    return missed if missed.applies and not space.statement.constraints else None
 
 
 def _beside_choices(space: Space, grown: Grown, missed: Missed, rows: TangentRows) -> list[Part]:

@@ -17,7 +17,7 @@ class EvidencePolicy:
     kink : float
         Rows this close to the margin state their multiplier; at others the point determines it.
     least_room : float
-        Share of the weight by which a line may be off level: rounding.
+        Share of the weight by which rounding may leave a line off level.
     whole : float
         Distance from an allowed value, as a share of a gap, up to which a coordinate is on it.
     narrowest_slopes : float
@@ -36,8 +36,8 @@ class EvidencePolicy:
     listing_slice : float
         Nanoseconds of the engine's enumeration between two looks at the clock.
     most_newton, ridge, longest_step, newton_step
-        Of Newton's method for the real weights of a choice: steps, addition to the curvature, and
-        the longest and the last step.
+        Newton's method for the real weights of a choice: steps at most, what is added to the
+        curvature, the longest step, and a step so short that it is the last one.
     solve_factor : float
         Seconds for evidence by default, as a multiple of the solve's own limit.
     engine_share : float

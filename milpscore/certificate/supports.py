@@ -15,7 +15,6 @@ from scipy.special import expit, xlogy
 
 from milpscore.certificate.policy import POLICY
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.statement import Statement
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.relaxation import Node
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
@@ -26,8 +25,7 @@ Choice = frozenset[int]
 class Missed(Enumeration):
     """The choices of classes whose cells lose less than a goal."""
 
-    def __init__(self, statement: Statement, goal: float) -> None:
-        arrays = Arrays(statement)
+    def __init__(self, arrays: Arrays, goal: float) -> None:
         super().__init__(arrays, Node.root(arrays))
         self.goal, self.choices = goal, set[Choice]()
         self.known: dict[Choice, bool] = {}
@@ -43,8 +41,6 @@ class Missed(Enumeration):
 
     def listed(self, pause: Callable[[], None]) -> bool:
         """List all choices, ``pause`` being called now and then; return whether they are few."""
-        if not self.applies or self.arrays.statement.constraints:
-            return False
         while not self.advance(self.goal, self.work + POLICY.listing_slice):
             pause()
             if len(self.choices) > POLICY.most_missed:

@@ -41,10 +41,10 @@ def calculator_page(card: Scorecard, decisions: Decisions) -> str:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What is decided, the lowest first, the card at the threshold of each but the first, notes."""
+    """The decisions of a card in rising order, and what the form says below its lines."""
 
     names: tuple[str, ...]
-    cuts: tuple[Scorecard, ...]
+    cuts: tuple[Scorecard, ...]  # the card with the threshold of each decision but the first
     notes: tuple[str, ...] = ()
 
 

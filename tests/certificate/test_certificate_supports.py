@@ -17,6 +17,7 @@ from milpscore.core.program import Program
 from milpscore.data import make_design
 from milpscore.formulations import risk_score
 from milpscore.solvers import solve
+from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore_check.cards import Box, Cards, floor
 from milpscore_check.proof import Cells, prove
 
@@ -43,7 +44,7 @@ def proved(program: Program, bound: float) -> tuple[bool, str]:
 def test_the_choices_are_those_that_the_checker_misses(seed: int) -> None:
     program = drawn(seed)
     statement, goal = program.statement, (0.45, 0.5)[seed % 2]
-    missed = Missed(statement, goal)
+    missed = Missed(Arrays(statement), goal)
     assert missed.listed(lambda: None)
     cards = Cards(plain_cards(statement), statement.shape[1])
     counted = Cells(exact_rows(statement.design), cards, lambda done, of: None)
@@ -78,14 +79,14 @@ def test_the_checker_believes_what_is_grown_from_them(
 def test_more_than_can_be_kept_are_left_to_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     program = drawn(1)
     set_policy(monkeypatch, supports, most_missed=0)
-    assert not Missed(program.statement, 0.4).listed(lambda: None)
+    assert not Missed(Arrays(program.statement), 0.4).listed(lambda: None)
     set_policy(monkeypatch, leaves, few_choices=0, most_left=0)
     assert proved(program, solve(program, "tree").dual_bound)[0]
 
 
 def test_the_line_of_a_choice_is_level_along_its_columns() -> None:
     statement = drawn(2).statement
-    missed = Missed(statement, 0.4)
+    missed = Missed(Arrays(statement), 0.4)
     assert missed.listed(lambda: None)
     used = np.array([missed.classes[c][0] for c in sorted(min(missed.choices, key=sorted))])
     space = leaves.Space(statement)

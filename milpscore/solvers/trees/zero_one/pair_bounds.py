@@ -349,8 +349,7 @@ def violated(
     """Write each row's most violated pair to ``a`` and ``b``; return their number."""
     # ``codes`` (n, m) and ``forced`` (n, f) number values, the first ``positive`` rows being so;
     # ``z`` (n,), ``u`` (m, 2) solve the program, nonzero in ``active`` columns. Pairs that a forced
-    # column parts are none; violated means by more than ``least``. Each row
-    # tries ``most`` mates.
+    # column parts are none; violated means by more than ``least``. Each row tries ``most`` mates.
     n = len(z)
     worst, mate = np.full(n, least), np.full(n, -1, np.int64)
     negative = n - positive
