@@ -233,7 +233,6 @@ def _report(found: Pool | Front) -> dict[str, Any]:
 
 def _print_pool(pool: Pool) -> None:
     """How many cards and what is proved, the best of them, and what they say of the features."""
-    from milpscore.losses import RiskLoss
     from milpscore.scorecard.rendering import signed
 
     console = standard_output()
@@ -242,8 +241,7 @@ def _print_pool(pool: Pool) -> None:
         console.print(f"No card: {pool.missing}{advice}.")
         return
     total, kinds = len(pool), int(pool.table["decisions"].nunique())
-    half = " at a risk of one half" if isinstance(pool.statement.loss, RiskLoss) else ""
-    many = "1 card" if total == 1 else f"{total} cards ({kinds} of them answer differently{half})"
+    many = "1 card" if total == 1 else f"{total} cards ({kinds} of them answer differently)"
     near = f"within {100 * pool.epsilon:g} % of {pool.optimum:.6f}"
     console.print(f"{many} {near}: {pool.missing}.\n")
     rows = pool.table.head(_SHOWN).to_dict("records")

@@ -20,7 +20,9 @@ from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
 from milpscore.core.statement import ScaleRange, Statement
-from milpscore.losses import RiskLoss, ZeroOne
+from milpscore.losses import LINKS, RiskLoss, ZeroOne
+from milpscore.losses.kinds import link_of
+from milpscore.scorecard.decisions import RISK_ROUNDING
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 from milpscore.solvers.trees.risk import tree as risk
@@ -87,22 +89,33 @@ def is_positive(scores: FloatArray, step: Fraction | None) -> BoolArray:
     return np.asarray(scores >= -_rounding(scores, step))
 
 
+def _answers(statement: Statement, cards: Sequence[Card], scores: FloatArray) -> BoolArray:
+    """Answers (m, V) as the cards are printed: a risk is high from the share of positives on."""
+    loss, link, rows = statement.loss, link_of(statement.loss), statement.design.merged
+    fitted = is_positive(scores, statement.design.step)
+    if link is None or not isinstance(loss, RiskLoss):
+        return fitted
+    share = rows.weight[rows.y > 0].sum() / rows.weight.sum()
+    scales = np.array([float(card.scale or loss.fixed) for card in cards])
+    high = LINKS[link](scores / scales) >= share - RISK_ROUNDING
+    return np.where([card.coefficients.any() for card in cards], high, fitted)
+
+
 def _rounding(scores: FloatArray, step: Fraction | None) -> float:
     """The error a sum may have; far below the data's step."""
     near = 1e-9 * float(1.0 + np.abs(scores).max(initial=0.0))
     return near if step is None else min(near, 1e-3 * float(step))
 
 
-def groups_of(
-    statement: Statement, points: IntArray, intercepts: FloatArray
-) -> tuple[IntArray, IntArray]:
+def groups_of(statement: Statement, cards: Sequence[Card]) -> tuple[IntArray, IntArray]:
     """Number the cards, from 0 in order, by their answers and by their scores; each (V,)."""
     decided: dict[bytes, int] = {}
     scored: dict[bytes, int] = {}
+    points = points_of(cards, statement.design.shape[1])
     decisions, same = np.empty(len(points), np.int64), np.empty(len(points), np.int64)
-    for part, scores in scores_in_parts(statement, points, intercepts):
+    for part, scores in scores_in_parts(statement, points, intercepts_of(cards)):
         nothing = _rounding(scores, statement.design.step)
-        positive = np.packbits(is_positive(scores, statement.design.step), axis=0)
+        positive = np.packbits(_answers(statement, cards[part], scores), axis=0)
         whole = np.rint(scores / (2 * nothing)).astype(np.int64)
         at = range(*part.indices(len(points)))
         for k, i in enumerate(at):
@@ -284,11 +297,11 @@ class Pool:
 
         ``objective``, ``loss``, ``penalty``; ``terms`` (raw features) and ``nonzeros`` (columns);
         ``decisions`` and ``scores``, equal for cards that answer, or score, every row of the data
-        alike (a card and its multiples decide alike); ``intercept``. A design column with the name
-        of a figure is called "<name> (points)".
+        alike; ``intercept``. A card of risks answers positive from the share of positives on, as it
+        is printed. A design column with the name of a figure is called "<name> (points)".
         """
         design = self.statement.design
-        decisions, scores = groups_of(self.statement, self.points, intercepts_of(self.cards))
+        decisions, scores = groups_of(self.statement, self.cards)
         figures: dict[str, Any] = {
             "objective": self.objectives,
             "loss": self.losses,

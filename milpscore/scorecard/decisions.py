@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 RARE = 0.25
 """A class of at most this share is rare."""
 
+RISK_ROUNDING = 1e-9
+"""What a risk may fall short by: one that was rounded to be typed must not lose its total."""
+
 DEFAULT = "prevalence"
 """The decision of a card of risks for which no rule was given."""
 
@@ -161,8 +164,7 @@ def one_answer(points: Sequence[int] | IntArray, rule: DecisionRule, design: Des
 def _first_of_risk(card: Scorecard, risk: float, totals: FloatArray) -> Fraction:
     """The first total a row can have whose risk reaches one; above all of them where none does."""
     known = np.array(attainable_totals(card) or np.unique(totals), dtype=np.float64)
-    # a risk that was rounded to be typed must not lose its total
-    reached = known[card.risks(known) >= risk - 1e-9]
+    reached = known[card.risks(known) >= risk - RISK_ROUNDING]
     return as_fraction(float(reached[0])) if len(reached) else _above(card, known)
 
 

@@ -25,6 +25,7 @@ from milpscore.core.result import Termination
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.pools import Pool, pareto, pool
 from milpscore.pools.nearly_best import recheck
+from milpscore.scorecard.certified import shown_card
 from milpscore.solvers.trees.risk import tree as risk
 from milpscore.solvers.trees.risk.relaxation import Relaxation
 from milpscore.solvers.trees.shared.answer import Limits
@@ -287,15 +288,17 @@ def test_a_pool_without_cards_says_so() -> None:
         assert table.empty
 
 
-def test_the_tables_say_what_the_cards_have() -> None:
-    case = risk_case(7, loss="logistic", intercept="integer", penalty="l1", lam=0.002)
-    found, d = pool(case.program, epsilon=0.3, progress=False), case.program.statement.design
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_tables_say_what_the_cards_have(loss: str) -> None:
+    case = risk_case(7, loss=loss, intercept="integer", penalty="l1", lam=0.002)
+    found, d = pool(case.program, epsilon=0.6, progress=False), case.program.statement.design
     table = found.table
     assert len(table) == len(found) > 5
     assert table["objective"].is_monotonic_increasing
     assert table["objective"].to_numpy() == pytest.approx(table["loss"] + table["penalty"])
     assert table[list(d.names)].to_numpy().tolist() == [list(w) for w in points(found)]
-    signs = [tuple(d.X @ c.coefficients + float(c.intercept) >= 0) for c in found.cards]
+    printed = [shown_card(case.program.statement, card) for card in found.cards]
+    signs = [tuple(card.rule.positive(card.score_design(d.X))) for card in printed]
     scores = [tuple(d.X @ c.coefficients + float(c.intercept)) for c in found.cards]
     assert table["decisions"].nunique() == len(set(signs)) == len(found.distinct())
     assert table["scores"].nunique() == len(set(scores)) == len(found.distinct("scores"))
