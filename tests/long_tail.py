@@ -108,6 +108,7 @@ QUICK = {
     "test_scorecard_spreadsheet.py::"
     "test_every_row_gets_the_total_the_risk_and_the_answer_of_the_card": 3,
     "test_scorecard_sql.py::test_sql_agrees_with_predict": 10,
+    "test_second_core.py::test_both_cores_agree_on_true_and_false_certificates": 2,
     "test_sequence_sgd.py::test_comes_near_the_optimum": 1,
     "test_sequence_sgd.py::test_thirty_epochs_on_generated_text": 1,
     "test_solver_outer_approximation.py::test_known_optima": 1,
