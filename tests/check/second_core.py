@@ -147,12 +147,15 @@ class Proof:
              for j in range(len(box.values))]  # fmt: skip
         fixed = self.below_jumps(w, further[1])
         least = []
+        zero = Fraction(0)
         for rate in box.slope:
             level = min(rate * sum(pull) * end for end in box.b)
             best = [min((rate * g[j] + fixed[j]) * v + self.price(j, v) for v in own)
                     for j, own in enumerate(box.values)]  # fmt: skip
             forced = [c for c, own in zip(best, box.values, strict=True) if 0 not in own]
-            other = sorted(min(c, 0) for c, own in zip(best, box.values, strict=True) if 0 in own)
+            other = sorted(
+                min(c, zero) for c, own in zip(best, box.values, strict=True) if 0 in own
+            )
             level += sum(forced) + sum(other[: self.terms - len(forced)])
             least.append(height + float(level - self.bound))
         return min(least)
@@ -161,10 +164,12 @@ class Proof:
         self, w: dict[int, Fraction], b: Fraction, slope: Fraction, stated: Any
     ) -> list[Fraction]:
         """Each row's multiplier: its loss's derivative at the point, as stated, or levelled."""
-        hinge, a = self.cards.loss == "hinge", []
+        hinge, a = self.cards.loss == "hinge", list[Fraction]()
         for x, y in zip(self.x, self.y, strict=True):
             t = y * slope * (b + sum((v * x[j] for j, v in w.items()), Fraction(0)))
-            a.append(Fraction(t < 1) if hinge else Fraction(1 / (1 + math.exp(min(t, 700)))))
+            a.append(
+                Fraction(t < 1) if hinge else Fraction(1 / (1 + math.exp(min(t, Fraction(700)))))
+            )
         for i, share in zip(*stated, strict=True):
             alike = self.rows.x[i], self.rows.y[i]
             a = [Fraction(share) if (x, y) == alike else k
@@ -175,7 +180,7 @@ class Proof:
             mine = [i for i in range(len(a)) if (self.x[i], self.y[i]) == (self.x[k], self.y[k])]
             excess = -sum(f * y * s for f, y, s in zip(a, self.y, self.s, strict=True))
             for i in mine:
-                a[i] += self.y[k] * excess / sum(self.s[i] for i in mine)
+                a[i] += self.y[k] * excess / sum((self.s[i] for i in mine), Fraction(0))
         if not 0 <= min(a) <= max(a) <= 1:
             raise Unproved
         return a
