@@ -275,7 +275,8 @@ def read_cards(given: Any, p: int, n: int) -> Cards:
     given = entries(
         given, "loss values max_terms points jumps other intercept scale gap rules", "prices"
     )
-    want(given["loss"] in ("logistic", "hinge", "zero_one") and given["other"] == [], "not decided")
+    known = "logistic", "hinge", "zero_one", "squared", "squared_hinge"
+    want(given["loss"] in known and given["other"] == [], "not decided")
     place = range(p)
     values = [
         [range(typed(a, int), typed(b, int) + 1) for a, b in typed(own, list)]
@@ -429,11 +430,11 @@ def loss(cards: Cards, rows: Rows, card: Card) -> tuple[Fraction, Fraction]:
             least: Fraction = ends[0] if abs(t) <= 1000 else max(-t, Fraction(0))
             low, high = low + s * least, high + s * ends[1]
         else:
-            own = (
-                max(1 - t, Fraction(0))
-                if cards.loss == "hinge"
-                else Fraction((t * y >= 0) != (y > 0))
-            )
+            own = 1 - t if cards.loss == "squared" else max(1 - t, Fraction(0))
+            if cards.loss.startswith("squared"):
+                own = own * own / 2
+            elif cards.loss == "zero_one":
+                own = Fraction((t * y >= 0) != (y > 0))
             low, high = low + s * own, high + s * own
     return low / sum(rows.weight), high / sum(rows.weight)
 
@@ -500,7 +501,7 @@ def cards_tried(cards: Cards, rows: Rows) -> list[tuple[float, Card]]:
     ]
     if not owners:
         return []
-    find = {"logistic": _smooth, "hinge": _kinks, "zero_one": _ends}[cards.loss]
+    find = {"hinge": _kinks, "zero_one": _ends}.get(cards.loss, _smooth)
     with np.errstate(all="ignore"):
         found = [
             (value + rough(penalty(cards, w)), (w, b, scale))
@@ -550,15 +551,18 @@ def _kinks(cards: Cards, rows: Rows, owners: Owners) -> Found:
 
 
 def _smooth(cards: Cards, rows: Rows, owners: Owners) -> Found:
-    """Yield the least logistic losses over intercepts and scales."""
+    """Yield the least losses over intercepts and scales."""
     share = np.array([rough(s / sum(rows.weight)) for s in rows.weight])
     # totals are counted from the first row's: doubles hold their differences
     origin = [own[0] for _, own, *_ in owners]
     totals: Array = np.array([[rough(t - own[0]) for t in own] for _, own, *_ in owners])
     low = np.array([rough(each[2] + t) for each, t in zip(owners, origin, strict=True)])
     high = np.array([rough(each[3] + t) for each, t in zip(owners, origin, strict=True)])
-    model = Smooth(CURVES["logistic"], totals, np.array(rows.y, dtype=float), share, low, high)
-    a, c = model.lines(rough(1 / cards.scale[1]), rough(1 / cards.scale[0]))
+    curve = CURVES[cards.loss]
+    model = Smooth(curve, totals, np.array(rows.y, dtype=float), share, low, high)
+    # a scale may lie beyond doubles
+    slopes = [min(max(rough(1 / end), 1e-300), 1e300) for end in cards.scale]
+    a, c = model.lines(slopes[1], slopes[0])
     for k, (_, _, first, last) in enumerate(owners):
         if not (math.isfinite(a[k]) and a[k] > 0 and math.isfinite(c[k])):
             yield []
@@ -566,7 +570,7 @@ def _smooth(cards: Cards, rows: Rows, owners: Owners) -> Found:
         scale = min(max(1 / Fraction(float(a[k])), cards.scale[0]), cards.scale[1])
         tries = _rounded(cards, Fraction(float(c[k])) * scale - origin[k], first, last)
         z = [np.array([rough((t + b) / scale) for t in owners[k][1]]) for b in tries]
-        values = [rough(CURVES["logistic"][0](each, model.y) @ share) for each in z]
+        values = [rough(curve[0](each, model.y) @ share) for each in z]
         yield list(zip(values, tries, [scale] * len(tries), strict=True))
 
 

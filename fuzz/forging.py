@@ -215,7 +215,8 @@ def _rules(r: random.Random, p: int, x: list[list[Fraction]], n: int) -> Iterato
 
 def _cards(r: random.Random, p: int, x: list[list[Fraction]]) -> dict[str, Any]:
     """Draw the entry ``cards``."""
-    loss = r.choice(["zero_one", "zero_one", "logistic", "logistic", "hinge"])
+    squares = ["squared", "squared_hinge"]
+    loss = r.choice(["zero_one", "zero_one", "logistic", "logistic", "hinge", r.choice(squares)])
     most = 60 if loss == "zero_one" else 18
     while True:
         kinds = [[[-1, 1]], [[0, 1]], [[0, 1]], [[0, 2]], [[-2, -2], [0, 1]], [[0, 0]], [[1, 2]]]
@@ -233,7 +234,7 @@ def _cards(r: random.Random, p: int, x: list[list[Fraction]]) -> dict[str, Any]:
         scale = ["1", "1"]
         if intercept[2] is None and r.random() < 0.5:
             gap = r.choice(["0.5", "1/10"])
-    elif loss == "logistic" and r.random() < 0.5:
+    elif loss != "hinge" and r.random() < 0.5:
         scale, intercept = (
             ["0.1", "30"],
             r.choice([["-1000", "1000", None], ["0", "0", None], ["-2", "2", None]]),

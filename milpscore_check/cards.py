@@ -17,6 +17,8 @@ def floor(q: Fraction) -> int:
     return (q.numerator << GRID) // q.denominator
 
 
+LOSSES = frozenset(["logistic", "hinge", "zero_one", "squared", "squared_hinge"])
+
 # points, the intercept in points, and how many points make one unit of the score
 Card = tuple[tuple[int, ...], Fraction, Fraction]
 # of rows (None: of all) and a class (0: of both), the errors, their weight and that of the rows
@@ -73,7 +75,7 @@ class Cards:
         self.loss, self.rules, self.gap = known["loss"], known["rules"], known["gap"]
         if any((r["count"] is None) == (r["share"] is None) for r in self.rules if "share" in r):
             raise Refused("a rule limits the errors by their count or their share, one of the two")
-        if known["other"] or self.loss not in ("logistic", "hinge", "zero_one"):
+        if known["other"] or self.loss not in LOSSES:
             raise Refused(f"not decided here: the loss {self.loss!r} with {known['other'][:8]}")
         self.values = _values(known["values"])
         self.terms, self.jumps = min(known["max_terms"], columns), known["jumps"]

@@ -2,7 +2,9 @@
 
 At a score z of class y (-1 or +1) with t = y z, and for any multiplier a in [0, 1],
 
-    loss >= h(a) - a t;   logistic h(a) = -a log a - (1 - a) log(1 - a),   hinge h(a) = a.
+    loss >= h(a) - a t;   logistic h(a) = -a log a - (1 - a) log(1 - a),   hinge h(a) = a,
+
+and under (1 - t)^2 / 2 for any a, or where only t < 1 counts any a >= 0, with h(a) = a - a^2 / 2.
 
 With weights s_i of sum S and scores z = slope (w . x + b), each card's objective is so at least
 
@@ -32,6 +34,7 @@ from milpscore_check.values import Refused, count, double, maybe, read, whole
 
 CELLS = -2  # a leaf that cells prove, choice of columns by choice of columns
 ONE = 1 << 48  # multipliers are whole multiples of 1 / ONE
+SQUARES = "squared", "squared_hinge"
 _DIGITS = (
     14  # entropies are computed at multipliers of this number of binary digits, chords join them
 )
@@ -64,8 +67,10 @@ def loss_at(kind: str, z: Fraction, y: int) -> Pair:
     """The loss of a score and a class, enclosed."""
     if kind == "logistic":
         return softplus(-y * z)
-    value = Fraction((z >= 0) != (y > 0)) if kind == "zero_one" else max(1 - y * z, Fraction(0))
-    return value, value
+    if kind == "zero_one":
+        return (Fraction((z >= 0) != (y > 0)),) * 2
+    short = 1 - y * z if kind == "squared" else max(1 - y * z, Fraction(0))
+    return (short**2 / 2 if kind in SQUARES else short,) * 2
 
 
 @cache
@@ -84,12 +89,22 @@ def height(kind: str, k: int, one: int) -> int:
     """h(k / one) from below, in 2^-GRID: h is concave, and above its chords."""
     if kind == "hinge":
         return (k << GRID) // one
+    if kind in SQUARES:
+        return (k * (2 * one - k) << GRID) // (2 * one * one)
     ones, rest = divmod(k * ONE, one)
     step = max(min(ones, ONE - ones).bit_length() - _DIGITS, 0)
     left = ones >> step << step
     at = (ones - left) * one + rest  # 0 at the left, one << step at the right end
     least, last = (entropy(k, ONE - k) // ONE for k in (left, min(left + (1 << step), ONE)))
     return (least * ((one << step) - at) + last * at) // (one << step)
+
+
+_MULTIPLIER: dict[str, Callable[[float], int]] = {  # of the line that touches the loss at t
+    "hinge": lambda t: ONE * (t < 1),
+    "logistic": lambda t: round(ONE / (1 + math.exp(min(t, 700)))),
+    "squared": lambda t: round(ONE * (1 - t)),
+    "squared_hinge": lambda t: round(ONE * max(1 - t, 0.0)),
+}
 
 
 class Data:
@@ -183,20 +198,20 @@ class Lines:
         for j, x in w.items():
             for k, v in zip(*self.entries[j], strict=True):
                 scores[k] += slope * x * v / data.unit
-        one, sides, hinge = ONE, map(mul, data.classes, scores), self.cards.loss == "hinge"
-        a = [ONE * (t < 1) if hinge else round(ONE / (1 + math.exp(min(t, 700)))) for t in sides]
+        one, loss, square = ONE, self.cards.loss, self.cards.loss in SQUARES
+        a = list(map(_MULTIPLIER[loss], map(mul, data.classes, scores)))
         for i, share in stated[0].items():
             a[data.place[i]] = share
         pull = [-y * s for y, s in zip(data.classes, data.share, strict=True)]
         if self.cards.free and any(self.cards.b):
             # no range bounds the intercept of such a score: the row of most room levels the line
-            most = max(range(len(a)), key=lambda i: min(a[i], ONE - a[i]))
+            most = max(range(len(a)), key=lambda i: a[i] if square else min(a[i], ONE - a[i]))
             excess, one = sum(map(mul, a, pull)), ONE * data.share[most]
             a = [k * data.share[most] for k in a]
             a[most] += data.classes[most] * excess
-        if not 0 <= min(a) <= max(a) <= one:
+        if (min(a) < 0 and loss != "squared") or (max(a) > one and not square):
             raise Refused("a multiplier lies outside the range of its loss")
-        heights = {k: height(self.cards.loss, k, one) for k in set(a)}
+        heights = {k: height(loss, k, one) for k in set(a)}
         constant = sum(map(mul, data.share, map(heights.__getitem__, a))) // data.whole
         pull = list(map(mul, a, pull))
         sums = [sum(map(mul, map(pull.__getitem__, at), own)) for at, own in self.entries]
@@ -239,8 +254,10 @@ class Cells:
             bits = [["".join("01"[x[k] == v] for k in own) for own in self.rows] for v in set(x)]
             self.of_value.append([(int("0" + low, 2), int("0" + high, 2)) for low, high in bits])
         mistaken = GRID + (cards.loss == "hinge")  # a hinge loses 2 where one answer errs
-        least = entropy if cards.loss == "logistic" else lambda n, p: min(n, p) << mistaken
-        self.least: Callable[[int, int], int] = lru_cache(1 << 18)(least)
+        least: Callable[[int, int], int] = lambda n, p: min(n, p) << mistaken  # noqa: E731
+        if cards.loss in SQUARES:
+            least = lambda n, p: (2 * n * p << GRID) // max(n + p, 1)  # noqa: E731
+        self.least = lru_cache(1 << 18)(entropy if cards.loss == "logistic" else least)
         self.cost = [{v: data.whole * c for v, c in own.items()} for own in cards.charge]
 
     def missed(self, box: Box, wanted: int) -> Iterator[list[int]]:

@@ -36,14 +36,13 @@ def certificate_of(program: Program, solver: str, **options: Any) -> Certificate
     return certify(program, result, **options)
 
 
-def random_program(seed: int) -> tuple[Program, dict[str, Any]]:
+def random_program(seed: int, loss: str = "logistic") -> tuple[Program, dict[str, Any]]:
     """A tiny risk score, and its optimum by trying every card."""
     rng = np.random.default_rng(seed)
     p, n = int(rng.integers(1, 4)), int(rng.integers(4, 14))
     X = rng.integers(-2, 4, (n, p))
     y = rng.choice([-1, 1], n)
     y[:2] = -1, 1
-    loss: Any = "logistic"
     scale = float(rng.choice([1.0, 3.0]))
     penalty = ["none", "l1", "l2", "facets"][seed % 4]
     lam = 0.0 if penalty == "none" else float(rng.choice([0.01, 0.2]))

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from milpscore._version import __version__
 from milpscore.certificate import PROOF_SECONDS
-from milpscore.certificate.cards import outside_gap, plain_cards
+from milpscore.certificate.cards import SMOOTH, outside_gap, plain_cards
 from milpscore.certificate.leaves import grow_tree
 from milpscore.certificate.policy import POLICY
 from milpscore.core.card import Card
@@ -418,7 +418,7 @@ def _leaves(
     statement = program.statement
     loss, other = statement.loss, cards["other"]
     known = isinstance(loss, Hinge | ZeroOne) or (
-        isinstance(loss, RiskLoss) and loss.name == "logistic"
+        isinstance(loss, RiskLoss) and loss.name in SMOOTH
     )
     limits_errors = any(rule["kind"] == "errors" for rule in cards["rules"])
     if statement.design.counts is not None and limits_errors:

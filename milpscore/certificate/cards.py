@@ -26,6 +26,9 @@ from milpscore.penalties.points import BlockTV
 from milpscore_check.cards import Cards
 from milpscore_check.proof import Data
 
+SMOOTH = frozenset(["logistic", "squared", "squared_hinge"])
+"""Losses of risk scores whose lines and cells the checker knows."""
+
 
 def plain_cards(statement: Statement) -> dict[str, Any]:
     """Return loss, values, penalties, intercepts, scales and rules, numbers as text."""

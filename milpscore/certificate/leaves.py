@@ -471,14 +471,14 @@ def _missed_by_cells(
 
     At most about ``most`` choices are looked at.
     """
-    from milpscore.certificate.cards import exact_rows, plain_cards
+    from milpscore.certificate.cards import SMOOTH, exact_rows, plain_cards
     from milpscore_check.cards import Box as Whole, Cards, floor
     from milpscore_check.proof import Cells
     from milpscore_check.values import Refused
 
     statement, X = space.statement, space.statement.design.merged.X
     two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all()
-    known = isinstance(statement.loss, Hinge) or statement.loss.name == "logistic"
+    known = isinstance(statement.loss, Hinge) or statement.loss.name in SMOOTH
     if not (known and two_valued and space.terms < space.p):
         return None
     cards = Cards(plain_cards(statement), space.p)

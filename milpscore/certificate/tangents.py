@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import entr
@@ -11,7 +12,7 @@ from scipy.special import entr
 from milpscore.certificate.policy import POLICY
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
-from milpscore_check.proof import ONE
+from milpscore_check.proof import ONE, SQUARES
 
 
 @dataclass(frozen=True)
@@ -25,41 +26,50 @@ class ScoreTangent:
 
 
 class TangentRows:
-    """The distinct rows of a logistic risk score's data."""
+    """The distinct rows of a risk score's data, and its loss."""
 
     def __init__(self, statement: Statement) -> None:
         rows = statement.design.merged
         self.y, self.X = rows.y.astype(np.float64), rows.X
         self.share = rows.weight / rows.weight.sum()
+        self.loss: Any = getattr(statement.loss, "base", None)
         # at a free slope the checker levels a line by one row's multiplier, if that has room
         rule = statement.intercept
         self.levelled = statement.scales is not None and bool(rule.lower or rule.upper)
 
     def tangent(self, w: FloatArray, b: float, slope: float) -> ScoreTangent:
         """Return the line that touches the loss at a point."""
-        t = self.y * slope * (self.X @ w + b)
-        small = np.exp(-np.abs(t))
-        value = np.maximum(-t, 0.0) + np.log1p(small)
-        pull = -self.y * np.where(t > 0, small, 1.0) / (1.0 + small)
         with np.errstate(invalid="ignore", over="ignore"):
-            constant = float(((value - pull * self.y * t) * self.share).sum())
+            z = slope * (self.X @ w + b)
+            value, pull = self.loss.value(z, self.y), self.loss.gradient(z, self.y)
+            constant = float(((value - pull * z) * self.share).sum())
             gradient = (pull * self.share) @ self.X
         if not (math.isfinite(constant) and np.isfinite(gradient).all()):
             return self._none(w)
         slope_b = float(pull @ self.share)
         if self.levelled:
             # as the checker does: the multiplier with most room takes the line's pull along b
-            parts = np.rint(np.abs(pull) * ONE) / ONE
-            at = int(np.minimum(parts, 1.0 - parts).argmax())
+            parts = np.rint(-self.y * pull * ONE) / ONE
+            square = self.loss.name in SQUARES
+            at = int((parts if square else np.minimum(parts, 1.0 - parts)).argmax())
             excess, share = float((-self.y * self.share) @ parts), self.share[at]
             moved = parts[at] + self.y[at] * excess / share
-            if not -POLICY.least_room <= moved * share <= share + POLICY.least_room:
+            least = -math.inf if self.loss.name == "squared" else 0.0
+            most = math.inf if square else 1.0
+            room = POLICY.least_room / share
+            if not least - room <= moved <= most + room:
                 return self._none(w)
-            ends = np.clip([parts[at], moved], 0.0, 1.0)
-            before, after = entr(ends) + entr(1.0 - ends)
+            ends = np.clip([parts[at], moved], least, most)
+            before, after = self._heights(ends)
             constant += float(share * (after - before))
             gradient -= self.y[at] * share * float(ends[1] - ends[0]) * self.X[at]
         return ScoreTangent(constant, gradient, slope_b, np.zeros_like(w))
+
+    def _heights(self, multipliers: FloatArray) -> FloatArray:
+        """Return where the lines of some multipliers meet a margin of 0."""
+        if self.loss.name in SQUARES:
+            return multipliers - 0.5 * multipliers**2
+        return np.asarray(entr(multipliers) + entr(1.0 - multipliers))
 
     def _none(self, w: FloatArray) -> ScoreTangent:
         """Return a line that says nothing."""

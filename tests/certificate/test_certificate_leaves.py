@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from milpscore.certificate import verify_certificate
-from milpscore.certificate.cards import exact_rows, plain_cards
+from milpscore.certificate.cards import SMOOTH, exact_rows, plain_cards
 from milpscore.certificate.leaves import ScoreTangent, Space, grow_tree
 from milpscore.certificate.tangents import TangentRows
 from milpscore.constraints import MaxFPR
@@ -30,9 +30,10 @@ def proves(statement: Any, evidence: Any, goal: float) -> bool:
     return prove(exact_rows(statement.design), cards, evidence, Fraction(goal))[0]
 
 
+@pytest.mark.parametrize("loss", sorted(SMOOTH))
 @pytest.mark.parametrize("seed", range(60))
-def test_leaves_prove_the_optimum_and_nothing_above_it(seed: int) -> None:
-    program, best = random_program(seed)
+def test_leaves_prove_the_optimum_and_nothing_above_it(seed: int, loss: str) -> None:
+    program, best = random_program(seed, loss)
     optimum, statement = best["objective"], program.statement
     if not np.isfinite(optimum):
         evidence = grow_tree(statement, 10.0, 30, 10**7)
@@ -72,9 +73,11 @@ def test_no_tree_of_random_splits_proves_too_much(seed: int) -> None:
         assert not proves(program.statement, {"points": points, "tree": tree(5)}, above)
 
 
-@pytest.mark.parametrize("intercept", ["real", "zero"])
-def test_other_intercepts_are_proved(intercept: Any) -> None:
-    program = risk_score(X, Y, intercept=intercept, max_terms=2, penalty="l2", lam=0.01)
+@pytest.mark.parametrize("loss", sorted(SMOOTH))
+@pytest.mark.parametrize("given", [{"intercept": "real"}, {"intercept": "zero"}, {"scale": "auto"}])
+def test_other_intercepts_and_scales_are_proved(given: Any, loss: str) -> None:
+    given = {"scale": 1.0, "loss": loss, **given}
+    program = risk_score(X, Y, max_terms=2, penalty="l2", lam=0.01, **given)
     made = certificate_of(program, "tree")
     assert made.evidence["kind"] == "leaves"
     found = verify_certificate(made, X, Y)
@@ -97,9 +100,10 @@ def test_what_the_checker_does_not_decide_is_a_solvers_word(other: Any, named: s
     assert "not decided here" in found["bound"].sentence
 
 
+@pytest.mark.parametrize("loss", sorted(SMOOTH))
 @pytest.mark.parametrize("seed", range(20))
-def test_lines_lie_below_every_card(seed: int) -> None:
-    program, _ = random_program(seed)
+def test_lines_lie_below_every_card(seed: int, loss: str) -> None:
+    program, _ = random_program(seed, loss)
     statement = program.statement
     rng = np.random.default_rng(seed)
     p = statement.design.shape[1]

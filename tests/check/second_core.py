@@ -2,7 +2,9 @@
 
 Nothing is merged, left out early or rounded down: the tree is walked by recursion, a line is summed
 over rows as fractions, and cells and thresholds of every choice of columns are gone through one by
-one. Entropies are doubles, so that what is returned is right to about 1e-12.
+one. Entropies are doubles, so that a margin is right to about 1e-12. Where a point's line hangs on the
+last digits of a double (on a corner of the hinge, at the end of what multipliers may be, or beside
+codes of sixteen digits), the margin is called delicate.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from fuzz.certificates import Cards, Rows
 
 NOTHING = -math.inf
 CELLS, EMPTY = -2, -1
+NEAR, HAIR = Fraction(1, 10**9), Fraction(1, 2**44)
 
 
 class Unproved(Exception):
@@ -34,8 +37,13 @@ class Box:
     slope: tuple[Fraction, Fraction]
 
 
-def margin(rows: Rows, cards: Cards, evidence: dict[str, Any], bound: Fraction) -> float:
-    """By how much the weakest leaf exceeds the bound; minus infinity where none is proved."""
+def margin(
+    rows: Rows, cards: Cards, evidence: dict[str, Any], bound: Fraction
+) -> tuple[float, bool]:
+    """By how much the weakest leaf exceeds the bound, and whether that is delicate.
+
+    Minus infinity where the tree does not cover all cards, or a leaf proves nothing.
+    """
     values = tuple(tuple(v for span in own for v in span) for own in cards.values)
     step, (low, high) = cards.step, cards.b
     if step:
@@ -47,8 +55,8 @@ def margin(rows: Rows, cards: Cards, evidence: dict[str, Any], bound: Fraction) 
     try:
         least = proof.walk(box, nodes)
     except (Unproved, StopIteration):
-        return NOTHING
-    return NOTHING if next(nodes, None) is not None else least
+        least = NOTHING
+    return NOTHING if next(nodes, None) is not None else least, proof.delicate
 
 
 @dataclass
@@ -59,6 +67,7 @@ class Proof:
     cards: Cards
     points: list[Any]
     bound: Fraction
+    delicate: bool = False
 
     def __post_init__(self) -> None:
         counted = [i for i, s in enumerate(self.rows.weight) if s > 0]
@@ -164,31 +173,39 @@ class Proof:
         self, w: dict[int, Fraction], b: Fraction, slope: Fraction, stated: Any
     ) -> list[Fraction]:
         """Each row's multiplier: its loss's derivative at the point, as stated, or levelled."""
-        hinge, a = self.cards.loss == "hinge", list[Fraction]()
+        loss, a = self.cards.loss, list[Fraction]()
+        square = loss.startswith("squared")
         for x, y in zip(self.x, self.y, strict=True):
             t = y * slope * (b + sum((v * x[j] for j, v in w.items()), Fraction(0)))
-            a.append(
-                Fraction(t < 1) if hinge else Fraction(1 / (1 + math.exp(min(t, Fraction(700)))))
-            )
+            self.delicate |= loss == "hinge" and abs(t - 1) < NEAR
+            self.delicate |= max(map(abs, x)) > 10**12
+            short = 1 - t if loss == "squared" else max(1 - t, Fraction(0))
+            doubtful = Fraction(1 / (1 + math.exp(min(t, Fraction(700)))))
+            a.append({"hinge": Fraction(t < 1), "logistic": doubtful}.get(loss, short))
         for i, share in zip(*stated, strict=True):
             alike = self.rows.x[i], self.rows.y[i]
             a = [Fraction(share) if (x, y) == alike else k
                  for k, x, y in zip(a, self.x, self.y, strict=True)]  # fmt: skip
         if self.cards.scale[0] < self.cards.scale[1] and any(self.cards.b):
-            room = [round(min(k, 1 - k) * 2**48) for k in a]
+            room = [round((k if square else min(k, 1 - k)) * 2**48) for k in a]
             k = room.index(max(room))
             mine = [i for i in range(len(a)) if (self.x[i], self.y[i]) == (self.x[k], self.y[k])]
             excess = -sum(f * y * s for f, y, s in zip(a, self.y, self.s, strict=True))
             for i in mine:
                 a[i] += self.y[k] * excess / sum((self.s[i] for i in mine), Fraction(0))
-        if not 0 <= min(a) <= max(a) <= 1:
+            self.delicate |= min(abs(a[k] - end) for end in (0, 1)) < NEAR
+        least = -math.inf if loss == "squared" else 0
+        most = math.inf if square else 1
+        if min(a) < least - HAIR or max(a) > most + HAIR:
             raise Unproved
-        return a
+        return [Fraction(min(max(k, least), most)) for k in a]
 
     def height(self, a: Fraction) -> float:
         """h(a): where the line of a multiplier meets a margin of 0."""
         if self.cards.loss == "hinge":
             return float(a)
+        if self.cards.loss.startswith("squared"):
+            return float(a - a * a / 2)
         return -math.fsum(float(k) * math.log(k) for k in (a, 1 - a) if k)
 
     def below_jumps(self, w: dict[int, Fraction], stated: Any) -> list[Fraction]:
@@ -230,6 +247,8 @@ class Proof:
 
     def alike(self, n: Fraction, p: Fraction) -> float:
         """What rows of both classes lose that all get one score."""
+        if self.cards.loss.startswith("squared"):
+            return float(2 * n * p / (n + p))
         if self.cards.loss != "logistic":
             return float(min(n, p) * (2 if self.cards.loss == "hinge" else 1))
         return math.fsum(float(k) * math.log((n + p) / k) for k in (n, p) if k)
