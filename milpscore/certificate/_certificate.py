@@ -281,9 +281,9 @@ def certify(
     source : mapping, optional
         How the table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     time_limit : float, optional
-        Seconds for finding evidence, which can take longer than the solve; by default three times
-        the solve's own limit. If they do not suffice, the evidence is "none", and its reason says
-        what is missing.
+        Seconds of CPU time for finding evidence, which can take longer than the solve; by default
+        three times the solve's own limit. A busy machine takes none of them. If they do not
+        suffice, the evidence is "none", and its reason says what is missing.
     max_bytes : int
         The largest file; beyond it the evidence is "none".
     progress : bool, optional

@@ -24,7 +24,7 @@ import numpy as np
 from milpscore.certificate.policy import POLICY
 from milpscore.certificate.tangents import ScoreTangent, TangentRows
 from milpscore.constraints.parts import AppliedConstraint, Ordered
-from milpscore.core.clock import Clock
+from milpscore.core.clock import Clock, WorkClock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, Statement
@@ -303,8 +303,9 @@ class Grown:
             self.report(f"evidence, {len(self.nodes) // 2} nodes, {pending} parts open")
         if self.clock.is_up:
             raise NotApplicableError(
-                f"its leaves were not grown within {self.clock:.3g} s ({len(self.nodes) // 2} "
-                f"nodes stand, {pending} parts are open): raise the time limit"
+                f"its leaves were not grown within {self.clock:.3g} s of CPU time "
+                f"({len(self.nodes) // 2} nodes stand, {pending} parts are open): raise the time "
+                "limit"
             )
         if self.size > self.most_bytes:
             raise NotApplicableError(
@@ -338,7 +339,7 @@ def grow_tree(
     space = Space(statement)
     engine = _source(statement, space)
     goal = bound * (1.0 + POLICY.margin)
-    grown = Grown(Clock.of(time_limit), most_bytes, report)
+    grown = Grown(WorkClock.of(time_limit), most_bytes, report)
     pending: list[tuple[int, CardBox, Drawn | None, Any]] = [
         (*part, None) for part in _beside_cells(space, grown, bound, goal, engine)
     ]
@@ -497,15 +498,15 @@ def _watched(
     time_limit: float, report: Report, most: float = math.inf
 ) -> Callable[[int, int], None]:
     """Return the progress callback of the checker's counting; it ends when time or room is up."""
-    clock = Clock.of(time_limit)
+    clock = WorkClock.of(time_limit)
 
     def watch(done: int, of: int) -> None:
         if done % POLICY.report_every == 0:
             report(f"evidence, {done:,} choices of columns")
         if done > most or clock.is_up:
             raise NotApplicableError(
-                f"its cells were not counted within {time_limit:.3g} s (after {done:,} choices of "
-                "columns): raise the time limit"
+                f"its cells were not counted within {time_limit:.3g} s of CPU time (after {done:,} "
+                "choices of columns): raise the time limit"
             )
 
     watch(0, 0)

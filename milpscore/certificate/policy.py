@@ -39,7 +39,7 @@ class EvidencePolicy:
         Newton's method for the real weights of a choice: steps at most, what is added to the
         curvature, the longest step, and a step so short that it is the last one.
     solve_factor : float
-        Seconds for evidence by default, as a multiple of the solve's own limit.
+        Seconds of CPU time for evidence by default, as a multiple of the solve's own limit.
     engine_share : float
         Of the seconds of a second opinion, for each engine but the last, which made the card and
         may be the only fast one.

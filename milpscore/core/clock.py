@@ -75,3 +75,16 @@ class Clock(float):
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
         """A copy, or what another process gets, is the number alone."""
         return float, (float(self),)
+
+
+class WorkClock(Clock):
+    """A clock of CPU seconds of this process: what else the machine does takes none of them."""
+
+    now: ClassVar[Callable[[], float]] = staticmethod(time.process_time)
+
+    @classmethod
+    def of(cls, time_limit: float) -> Clock:
+        """Return a clock of CPU seconds; one of wall seconds gives what it has left."""
+        if isinstance(time_limit, Clock) and not isinstance(time_limit, cls):
+            return cls(time_limit.left)
+        return super().of(time_limit)

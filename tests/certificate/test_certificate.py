@@ -20,6 +20,7 @@ from milpscore.certificate import Certificate, Verification, certify, verify_cer
 from milpscore.certificate.policy import POLICY
 from milpscore.cli.app import app
 from milpscore.constraints import MaxFPR
+from milpscore.core.clock import Clock
 from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination
@@ -440,10 +441,20 @@ def test_a_file_too_large_is_written_without_evidence() -> None:
 def test_no_time_means_no_evidence() -> None:
     program = risk_score(X, Y, max_terms=2)
     made = certify(program, solve(program, "tree", progress=False), time_limit=0.0)
-    assert "within 0 s (0 nodes stand, 1 parts are open)" in made.evidence["reason"]
+    assert "within 0 s of CPU time (0 nodes stand, 1 parts are open)" in made.evidence["reason"]
     found = verify_certificate(made, X, Y, time_limit=0.0)
     assert found.failed == ("bound", "claim")
     assert found["bound"].status == "not proved"
+
+
+@pytest.mark.parametrize("build", [slim, hinge, risk_score])
+def test_a_busy_machine_takes_no_evidence(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = build(X, Y, max_terms=2)
+    result = solve(program, progress=False)
+    looks = iter(range(10**9))
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: 1e6 * next(looks)))
+    assert Clock.of(30.0).is_up
+    assert certify(program, result, time_limit=30.0).evidence["kind"] == "leaves"
 
 
 def test_evidence_may_take_longer_than_the_solve() -> None:

@@ -2,9 +2,9 @@
 
 Nothing is merged, left out early or rounded down: the tree is walked by recursion, a line is summed
 over rows as fractions, and cells and thresholds of every choice of columns are gone through one by
-one. Entropies are doubles, so that a margin is right to about 1e-12. Where a point's line hangs on the
-last digits of a double (on a corner of the hinge, at the end of what multipliers may be, or beside
-codes of sixteen digits), the margin is called delicate.
+one. Entropies are doubles, so that a margin is right to about 1e-12. Where a point's line hangs on
+the last digits of a double (on a corner of the hinge, at the end of what multipliers may be, or
+beside codes of sixteen digits), the margin is called delicate.
 """
 
 from __future__ import annotations
