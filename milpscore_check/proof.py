@@ -301,11 +301,22 @@ class Cells:
                     self.done += 1
             return
         gains = sorted(((self._gain(mixed, j), j) for j in more if room), reverse=True)
-        for k, (_, j) in enumerate(gains):
-            if total - sum(max(gain, 0) for gain, _ in gains[k : k + room]) >= self.wanted:
-                return
-            others = [i for _, i in gains[k + 1 :]]
+        for j, others in self._firsts(gains, total - self.wanted, room):
             yield from self._missed([*used, j], others, self._parted(cells, j))
+
+    @staticmethod
+    def _firsts(
+        gains: list[tuple[int, int]], reserve: int, room: int
+    ) -> Iterator[tuple[int, list[int]]]:
+        """Columns that may be the first of more to use up a reserve, each with the others."""
+        for k, (own, j) in enumerate(gains):
+            best = [max(gain, 0) for gain, _ in gains[k + 1 : k + room]]
+            least = reserve - max(own, 0) - sum(best)
+            if least >= 0:
+                return
+            # another has to take the place of the last of the best
+            least += best[-1] if len(best) == room - 1 else 0
+            yield j, [i for gain, i in gains[k + 1 :] if max(gain, 0) > least]
 
     def _lost(self, mixed: list[Cell], j: int, enough: int) -> int:
         """What cells lose that one more column parts, as far as that is less than ``enough``."""
