@@ -142,7 +142,7 @@ def meanings(texts: Sequence[str], decimal: str) -> tuple[list[Any], Any]:
         read = lambda text: field_number(text, decimal)  # noqa: E731
 
         def label(v: Any) -> Any:
-            written = repr(v) if type(v) is float else str(v).strip()
+            written = repr(v) if type(v) is float else str(v)
             return Fraction(written) if NUMBER.fullmatch(written) else written
 
     return [None if text in MISSING else read(text) for text in texts], label
@@ -396,7 +396,8 @@ def allowed(cards: Cards, rows: Rows, card: Card, strict: bool) -> bool:
     if not (inside and on_step and cards.b[0] <= b <= cards.b[1] and keeps_points(cards, w)):
         return False
     scores = [t + b for t in totals_of(rows, w)]
-    apart = all(s >= 0 or s <= -cards.gap for s in scores)
+    each = zip(scores, rows.y, rows.weight, strict=True)
+    apart = all(s >= 0 or s <= -cards.gap or y > 0 or not weight for s, y, weight in each)
     answers = [s >= 0 for s in scores]
     return (
         apart
