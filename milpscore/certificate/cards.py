@@ -23,10 +23,10 @@ from milpscore.core.statement import Statement
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L1, L2, Facets, WeightedL1
 from milpscore.penalties.points import BlockTV
-from milpscore_check.cards import Cards
+from milpscore_check.cards import LOSSES, Cards
 from milpscore_check.proof import Data
 
-SMOOTH = frozenset(["logistic", "squared", "squared_hinge"])
+SMOOTH = LOSSES - {"hinge", "zero_one"}
 """Losses of risk scores whose lines and cells the checker knows."""
 
 

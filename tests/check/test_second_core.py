@@ -19,7 +19,7 @@ from milpscore_check.cards import Cards
 from milpscore_check.proof import Data, prove
 
 NEAR = 1e-9  # the second core computes entropies in doubles
-FORGERIES = 26
+FORGERIES = 34
 
 
 def forged(evidence: dict[str, Any], bound: Fraction, p: int, r: random.Random) -> Fraction:
