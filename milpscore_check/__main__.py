@@ -1,4 +1,4 @@
-"""``milpscore-check CSV CERTIFICATE`` in any order: exits with 0 proved, 1 not so, 2 bad input."""
+"""``milpscore-check TABLE CERTIFICATE`` in any order: exits with 0 proved, 1 not, 2 bad input."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from milpscore_check.values import printable
 def main(arguments: list[str] | None = None) -> int:
     """Check, print a line a part, and say by the exit code what came of it."""
     parser = argparse.ArgumentParser(prog="milpscore-check", description=__doc__)
-    parser.add_argument("csv", type=Path, help="the table the card was learned from")
+    parser.add_argument("csv", type=Path, help="the card's table: CSV, or Parquet")
     parser.add_argument("certificate", type=Path, help="written by 'milpscore fit --certificate'")
     parser.add_argument("--target", help="column of the labels, where the certificate names none")
     parser.add_argument("--weights", help="column of the rows' weights, likewise")

@@ -196,10 +196,11 @@ def _errors(wrong: Sequence[bool], data: Any) -> Errors:
 
     @cache
     def errors(rows: frozenset[int] | None, label: int) -> tuple[int, Fraction, Fraction]:
-        among = data.place if rows is None else rows
-        mine = [i for i in among if label in (0, data.y[i]) and i in data.place]
-        errs = [data.weight[i] for i in mine if wrong[data.place[i]]]
-        return len(errs), sum(errs, Fraction(0)), sum((data.weight[i] for i in mine), Fraction(0))
+        among = data.parts if rows is None else [data.named[i] for i in rows if i in data.named]
+        mine = [part for part in among if label in (0, data.classes[part[0]])]
+        errs = [(count, weight) for k, count, weight in mine if wrong[k]]
+        found, weight = sum(n for n, _ in errs), sum((own for _, own in errs), Fraction(0))
+        return found, weight, sum((own for *_, own in mine), Fraction(0))
 
     return errors
 

@@ -40,12 +40,13 @@ _DIGITS = (
 )
 _CONTEXT = Context(prec=34)  # Python's decimal rounds exponentials and logarithms correctly
 
-_PAIR = [count], [double]
-_POINT = *_PAIR, double, double, _PAIR, _PAIR
+PAIR = [count], [double]
+_POINT = *PAIR, double, double, PAIR, PAIR
 _MOST_PENDING = 10_000_000  # parts of a tree that wait for their turn, times columns
 
 Pair = tuple[Fraction, Fraction]  # lower and upper end
 Cell = tuple[int, int, int, int]  # rows of class -1 and of class +1, as bits; how many they are
+Named = dict[int, tuple[int, int, Fraction]]  # where a row lies that has a number, count, weight
 Progress = Callable[[int, int], None]  # called with how much is done, and of how much
 
 
@@ -107,13 +108,24 @@ _MULTIPLIER: dict[str, Callable[[float], int]] = {  # of the line that touches t
 }
 
 
+def _whole_shares(weights: Sequence[Fraction]) -> list[int]:
+    """Weights as the least whole numbers in their proportions."""
+    common = math.lcm(*(w.denominator for w in weights))
+    share = [int(w * common) for w in weights]
+    return [s // math.gcd(*share) for s in share]
+
+
 class Data:
     """The rows, equal ones of a class merged; weights as whole shares of ``whole``."""
 
     def __init__(
-        self, columns: Sequence[Sequence[Fraction]], y: Sequence[int], weight: Sequence[Fraction]
+        self,
+        columns: Sequence[Sequence[Fraction]],
+        y: Sequence[int],
+        weight: Sequence[Fraction],
+        counts: Sequence[int] | None = None,
+        named: Named | None = None,
     ) -> None:
-        self.y, self.weight = y, weight
         # values are whole multiples of 1 / unit
         self.unit = math.lcm(*{v.denominator for column in columns for v in column})
         values = [[v.numerator * (self.unit // v.denominator) for v in own] for own in columns]
@@ -121,11 +133,14 @@ class Data:
         for i, key in enumerate(zip(zip(*values, strict=True), y, strict=True)):
             if weight[i] > 0:
                 merged[key].append(i)
-        self.place = {i: k for k, own in enumerate(merged.values()) for i in own}
+        place = {i: k for k, own in enumerate(merged.values()) for i in own}
+        each = counts or [1] * len(y)
+        by_number = {i: (i, each[i], weight[i]) for i in place} if named is None else named
+        self.named = {i: (place[k], n, w) for i, (k, n, w) in by_number.items()}
         sums = [sum((weight[i] for i in own), Fraction(0)) for own in merged.values()]
-        common = math.lcm(*(s.denominator for s in sums))
-        share = [int(s * common) for s in sums]
-        self.share = [s // math.gcd(*share) for s in share]
+        count = (sum(each[i] for i in own) for own in merged.values())
+        self.parts = [*zip(range(len(merged)), count, sums, strict=True)]
+        self.share = _whole_shares(sums)
         self.whole, self.classes = sum(self.share), [c for _, c in merged]
         self.columns = [list(column) for column in zip(*(x for x, _ in merged), strict=True)]
 
@@ -201,7 +216,7 @@ class Lines:
         one, loss, square = ONE, self.cards.loss, self.cards.loss in SQUARES
         a = list(map(_MULTIPLIER[loss], map(mul, data.classes, scores)))
         for i, share in stated[0].items():
-            a[data.place[i]] = share
+            a[data.named[i][0]] = share
         pull = [-y * s for y, s in zip(data.classes, data.share, strict=True)]
         if self.cards.free and any(self.cards.b):
             # no range bounds the intercept of such a score: the row of most room levels the line

@@ -7,9 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from milpscore_check import table as tables, values as v
+from milpscore_check import values as v
 from milpscore_check.cards import Cards
-from milpscore_check.proof import Data, Progress, prove
+from milpscore_check.proof import PAIR, Data, Progress, prove
+from milpscore_check.rows import Rows
+from milpscore_check.table import Table
 from milpscore_check.values import Refused
 
 VERSION = 3
@@ -24,6 +26,7 @@ _DATA = {
     "features?": v.maybe([v.text]), "weights_column?": v.maybe(v.text), "missing?": v.text,
     "class_weight?": v.class_weight, "decimal?": v.text, "encoding?": v.text,
     "levels?": v.maybe([v.label]), "cost?": v.text, "sheet?": v.maybe(v.text),
+    "merged?": v.of(bool),
 }  # fmt: skip
 _EVIDENCE = {"leaves": {"points": v.of(list), "tree": v.of(list)}, "none": {"reason": v.text}}
 _LAYOUT = {
@@ -91,17 +94,25 @@ def _basis(
         raise Refused("the certificate does not name the column of the labels: give --target")
     if len(source.get("levels") or ()) > 2:
         raise Refused("it is of ordered classes, which 'milpscore verify' takes apart, not this")
-    raw = tables.Table(csv, source.get("encoding", "utf-8"), source.get("decimal", "."))
-    columns, classes = tables.rebuilt(raw, specs), source["classes"]
-    y, named = tables.answers(raw, target, classes), weights or source.get("weights_column")
-    exact = tables.weights_of(raw, named, source.get("class_weight"), y, classes)
-    data, cards = Data(columns, y, exact), Cards(content["cards"], len(specs))
+    raw = Table(csv, source.get("encoding", "utf-8"), source.get("decimal", "."))
+    cards, named = Cards(content["cards"], len(specs)), weights or source.get("weights_column")
+    # multipliers of single rows stand at a point's fifth place
+    points = [
+        point
+        for point in content["evidence"].get("points", ())
+        if type(point) is list and len(point) > 4
+    ]
+    wanted = {i for point in points for i in v.read(point[4], PAIR)[0]}
+    wanted.update(i for rule in cards.rules for i in rule.get("rows") or ())
+    rows = Rows(raw, source, target, named)
+    data = rows.merged(wanted)
     alike = sum(len({*own}) < 2 for own in data.columns)
-    said = f"{raw.rows} of {source['rows']} rows, {len(specs)} columns, {alike} alike in every row"
-    rows = ("data", _STATUS[raw.rows == source["rows"]], said)
+    found, stated = rows.count, source["rows"]
+    said = f"{found} of {stated} rows, {len(specs)} columns, {alike} alike in every row"
+    table = "data", _STATUS[found == stated], said
     broken = cards.broken(cards.card(content["card"]), data)
     allowed = "its points, terms, intercept and scale are allowed, and it keeps every rule"
-    return data, cards, [file, rows, ("card", _STATUS[not broken], broken or allowed)]
+    return data, cards, [file, table, ("card", _STATUS[not broken], broken or allowed)]
 
 
 def _claims(

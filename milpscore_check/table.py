@@ -1,11 +1,14 @@
-"""The CSV file as exact numbers: labels, weights, columns rebuilt from their stated cuts."""
+"""The table, read in passes: what the texts of a column are, and the columns of stated cuts."""
 
 import codecs
 import csv
-from bisect import bisect_left
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import gzip
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,95 +20,184 @@ MISSING = frozenset(  # fields that say there is no value
     "n/a|nan|null|".lstrip().split("|")
 )
 TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
-_MOST_COLUMNS = 1000  # or 20 of each feature
+_BLOCK = 50_000  # rows that are held at once, and texts of a feature
 _BOTH = Fraction(0), Fraction(1)
 _ESCAPING = {"utf-7", "unicode_escape", "raw_unicode_escape", "idna", "punycode"}
+_PARQUET = ".parquet", ".pq"
 
 
 class Table:
-    """The fields of a CSV file, feature by feature; names lose blanks at either end."""
+    """A CSV file, packed by gzip or not, or Parquet; names lose blanks at either end."""
 
     def __init__(self, path: Path, encoding: str, decimal: str) -> None:
-        self.decimal = decimal
-        try:
-            codec = codecs.lookup(encoding).name
-            if codec in _ESCAPING or decimal not in (".", ","):
+        self.path = path
+        self.files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        self.parquet = all(file.suffix.lower() in _PARQUET for file in self.files)
+        self.missing = frozenset([""]) if self.parquet else MISSING
+        self.decimal = "." if self.parquet else decimal
+        if not self.files:
+            raise Refused(f"{path.name} holds no Parquet files")
+        with self._reading():
+            self.codec = codecs.lookup(encoding).name.replace("utf-8", "utf-8-sig")
+            if self.codec in _ESCAPING or decimal not in (".", ","):
                 raise Refused(f"{encoding!r} is not read, or {decimal!r} is not a decimal point")
-            if path.stat().st_size > 500_000_000:
-                raise Refused(f"{path.name} is too large")
-            with path.open(encoding=codec.replace("utf-8", "utf-8-sig"), newline="") as lines:
-                separator = max(",;\t", key=lines.readline().count)
-                lines.seek(0)
-                header, *rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-        except (OSError, ValueError, LookupError, csv.Error) as error:
-            raise Refused(f"{path.name} cannot be read as CSV: {error}") from error
-        names = tidy_names(header)
-        if any(len(row) > len(names) for row in rows) or not rows:
-            raise Refused(f"{path.name} has no rows, or too long ones")
-        fields = zip(*(row + [""] * (len(names) - len(row)) for row in rows), strict=True)
-        self.fields, self.rows = dict(zip(names, fields, strict=True)), len(rows)
-        self.numbers, self.categories = cache(self._numbers), cache(self._categories)
+            self.header = next(self._packed([]) if self.parquet else self._lines())
+        self.names = tidy_names(self.header)
 
-    def read(self, name: str, cells: Mapping[str, Any]) -> None:
-        """Write the cells of a feature as plain numbers and categories."""
-        if len(cells["signs"]) > 2 or name not in self.fields:
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Say which file it is that cannot be read."""
+        try:
+            yield
+        except (OSError, EOFError, ValueError, LookupError, StopIteration, csv.Error) as error:
+            kind = "Parquet" if self.parquet else "CSV"
+            raise Refused(f"{self.path.name} cannot be read as {kind}: {error}") from error
+        except ImportError as error:
+            raise Refused("reading Parquet takes pyarrow: pip install pyarrow") from error
+
+    def _lines(self) -> Iterator[list[str]]:
+        """The lines of a CSV file that are not empty, the header first."""
+        packed = gzip.open if self.path.suffix.lower() == ".gz" else open
+        with packed(self.path, "rt", encoding=self.codec, newline="") as lines:
+            separator = max(",;\t", key=lines.readline().count)
+            lines.seek(0)
+            yield from filter(None, csv.reader(lines, delimiter=separator))
+
+    def _packed(self, places: Sequence[int]) -> Iterator[Any]:
+        """The header of Parquet files, and then rows of some columns, block by block."""
+        from pyarrow.parquet import ParquetFile
+
+        for k, file in enumerate(self.files):
+            with ParquetFile(file) as rows:
+                names = rows.schema_arrow.names
+                if not k:
+                    yield names
+                elif names != self.header:
+                    raise Refused(f"{file.name} has other columns than {self.files[0].name}")
+                for batch in rows.iter_batches(_BLOCK, columns=[names[j] for j in {*places}]):
+                    columns = (batch.column(names[j]).to_pylist() for j in places)
+                    yield [*zip(*(map(_text, column) for column in columns), strict=True)]
+
+    def blocks(self, wanted: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
+        """The texts of two columns or more, some rows at a time."""
+        if away := [name for name in wanted if name not in self.names]:
+            raise Refused(f"the table has no column {away[0]!r}")
+        places, width = [self.names.index(name) for name in wanted], len(self.names)
+        with self._reading():
+            rows = self._packed(places) if self.parquet else self._lines()
+            next(rows)
+            while self.parquet and (block := next(rows, None)) is not None:
+                yield block
+            while block := [*islice(rows, _BLOCK)]:
+                if any(len(row) > width for row in block):
+                    raise Refused(f"{self.path.name} has rows that are too long")
+                padded = (row + [""] * (width - len(row)) for row in block)
+                yield [*map(itemgetter(*places), padded)]
+
+
+def _text(value: Any) -> str:
+    """A value of a Parquet file as text."""
+    if value is None or value != value:  # noqa: PLR0124  (not a number)
+        return ""
+    if not isinstance(value, str | bool | int | float | Decimal):
+        raise Refused(f"a value of type {type(value).__name__} is neither a number nor a text")
+    return str(value)
+
+
+class Feature:
+    """What a column's texts are: all truth values, all numbers, or neither."""
+
+    def __init__(self, table: Table, name: str, cells: Mapping[str, Any] | None = None) -> None:
+        self.name, self.cells = name, cells
+        self.decimal, self.missing = table.decimal, table.missing
+        if cells and len(cells["signs"]) > 2:
             raise Refused(f"the cells of {name!r} are not read")
-        plain_of = {
-            field: "" if field in MISSING else plain_cell(field, cells)
-            for field in set(self.fields[name])
-        }
-        if None in plain_of.values():
-            raise Refused(f"a cell of {name!r} is not a number as the others are")
-        numbers = bool(cells["signs"]) and self.decimal == ","
-        made = [str(plain_of[field]) for field in self.fields[name]]
-        self.fields[name] = tuple(t.replace(".", ",") if numbers else t for t in made)
+        self.truth, self.holes, self.odd, self.seen = True, False, "", set[str]()
+        self.columns: list[Callable[[Any], Fraction]] = []
+        self.codes, self.made = dict[str, int](), dict[tuple[Fraction, ...], int]()
 
-    def _distinct(self, name: str) -> tuple[list[str], list[int]]:
-        """The texts of a feature that are values, and each row's place among them; -1: missing."""
-        if name not in self.fields:
-            raise Refused(f"the table has no column {name!r}")
-        texts = sorted(set(self.fields[name]) - MISSING)
-        place = {text: k for k, text in enumerate(texts)}
-        return texts, [place.get(text, -1) for text in self.fields[name]]
+    def plain(self, text: str) -> str | None:
+        """A text as it is read; None where it is missing."""
+        if text in self.missing or not self.cells:
+            return None if text in self.missing else text
+        if (plain := plain_cell(text, self.cells)) is None:
+            raise Refused(f"a cell of {self.name!r} is not a number as the others are")
+        commas = self.cells["signs"] and self.decimal == ","
+        return None if plain in self.missing else plain.replace(".", ",") if commas else plain
 
-    def _exact(self, field: str) -> Fraction | None:
-        """The number a field is written as; None if it is not one."""
-        written = field.strip(" \t")
+    def exact(self, text: str) -> Fraction | None:
+        """The number a text is written as; None if it is not one."""
+        written = text.strip(" \t")
         foreign = "/" in written or (self.decimal == "," and "." in written)
         written = written.replace(self.decimal, ".")
         return None if foreign or not NUMBER.fullmatch(written) else Fraction(written)
 
-    def _numbers(self, name: str) -> tuple[list[Fraction], list[int]]:
-        """A feature's numbers in order, those of truth values 0 and 1; and each row's place."""
-        texts, places = self._distinct(name)
-        truth = all(text in TRUTH for text in texts)
-        found = [Fraction(TRUTH[t]) if truth else self._exact(t) for t in texts]
-        if None in found:
-            raise Refused(f"{texts[found.index(None)][:40]!r} in {name!r} is not a number")
-        values = sorted({v for v in found if v is not None})
-        place = {v: k for k, v in enumerate(values)}
-        rank = [*(place[v] for v in found if v is not None), -1]
-        return values, [rank[k] for k in places]
+    def look(self, texts: Collection[str]) -> None:
+        """Take note of what some texts are."""
+        for text in {*texts} - self.seen:
+            if (plain := self.plain(text)) is None:
+                self.holes = True
+            else:
+                self.truth = self.truth and plain in TRUTH
+                self.odd = self.odd or ("" if self.exact(plain) is not None else plain)
+            if len(self.seen) < _BLOCK:
+                self.seen.add(text)
 
-    def _categories(self, name: str) -> tuple[list[Hashable], list[int], Callable[[Any], Hashable]]:
-        """A feature's values by text, and each row's place; and which value a label is.
+    @property
+    def words(self) -> bool:
+        """Whether the texts are neither all numbers nor all truth values."""
+        return bool(self.odd) and not self.truth
 
-        All truth values are compared as such, all numbers as exact numbers, others as texts.
-        """
-        texts, places = self._distinct(name)
-        if all(text in TRUTH for text in texts):
-            return [TRUTH[t] for t in texts], places, lambda label: TRUTH.get(str(label))
-        numbers = [self._exact(text) for text in texts]
-        if None in numbers:
-            return [*texts], places, plain
-        return (
-            [*numbers],
-            places,
-            lambda label: number(str(label)) if NUMBER.fullmatch(str(label)) else None,
-        )
+    def value(self, text: str) -> Any:
+        """The value of a text: a truth value, a number or a text as the others; None if missing."""
+        plain = self.plain(text)
+        if plain is None or self.words:
+            return plain
+        return TRUTH[plain] if self.truth else self.exact(plain)
+
+    def label(self, label: Any) -> Any:
+        """The value that a stated label or category is; None if it is none of these."""
+        if self.truth:
+            return TRUTH.get(str(label))
+        if self.words:
+            return named(label)
+        return number(str(label)) if NUMBER.fullmatch(str(label)) else None
+
+    def numbers(self) -> None:
+        """Refuse a column of numbers that holds others."""
+        if self.words:
+            raise Refused(f"{self.odd[:40]!r} in {self.name!r} is not a number")
+
+    def add(self, column: Mapping[str, Any]) -> None:
+        """Make one more column of it."""
+        (low, high), kind = cut(column), column["kind"]
+        one = self.label(column["category"]) if kind == "category" else None
+        if kind not in ("category", "missing"):
+            self.numbers()
+
+        def read(value: Any) -> Fraction:
+            if value is None or kind == "missing":
+                return _BOTH[value is None and kind == "missing"]
+            if kind == "numeric":
+                return Fraction(value)
+            if kind == "category":
+                return _BOTH[value == one]
+            return _BOTH[(low is None or value >= low) and (high is None or value < high)]
+
+        self.columns.append(read)
+
+    def code(self, text: str) -> int:
+        """Which of the rows of its columns a text makes."""
+        if (known := self.codes.get(text)) is None:
+            if len(self.codes) == _BLOCK:
+                self.codes.clear()
+            value = self.value(text)
+            row = tuple(read(value) for read in self.columns)
+            known = self.codes[text] = self.made.setdefault(row, len(self.made))
+        return known
 
 
-def plain(label: Any) -> str:
+def named(label: Any) -> str:
     """A number as a name shows it, a label as text."""
     return str(int(label)) if type(label) is float and label.is_integer() else str(label)
 
@@ -123,70 +215,3 @@ def cut(column: Mapping[str, Any]) -> tuple[Fraction | None, Fraction | None]:
     if beyond or not fits.get(kind) or (kind == "category") != (column["category"] is not None):
         raise Refused(f"{kind!r} is not a kind of column, or not with these ends or category")
     return low, high
-
-
-def rebuilt(table: Table, columns: Sequence[Mapping[str, Any]]) -> list[list[Fraction]]:
-    """The columns from their stated cuts and categories, each a list over the rows."""
-    if len(columns) > max(_MOST_COLUMNS, 20 * len(table.fields)):
-        raise Refused(f"{len(columns)} columns are more than are made of such a table")
-    for feature in {c["feature"]: None for c in columns}:
-        cells, *other = [c.get("cells") for c in columns if c["feature"] == feature]
-        if any(own != cells for own in other):
-            raise Refused(f"the columns of {feature!r} read its cells in several ways")
-        if cells:
-            table.read(feature, cells)
-    foreseen = {c["feature"] for c in columns if c["kind"] == "missing"}
-    made = []
-    for column in columns:
-        (low, high), feature, kind = cut(column), column["feature"], column["kind"]
-        values: Sequence[Any]
-        if kind in ("category", "missing"):
-            values, places, value_of = table.categories(feature)
-            one = value_of(column["category"])
-            read = [_BOTH[kind == "category" and v == one] for v in values]
-        else:
-            values, places = table.numbers(feature)
-            first = 0 if low is None else bisect_left(values, low)
-            last = len(values) if high is None else bisect_left(values, high)
-            inside = [_BOTH[first <= k < last] for k in range(len(values))]
-            read = [*values] if kind == "numeric" else inside
-        if -1 in places and feature not in foreseen:
-            raise Refused(f"{feature!r} has missing values, which no column foresees")
-        read.append(_BOTH[kind == "missing"])
-        made.append([read[k] for k in places])
-    return made
-
-
-def answers(table: Table, target: str, classes: Sequence[Any]) -> list[int]:
-    """Each row's class, -1 or +1."""
-    values, places, value_of = table.categories(target)
-    against, label = classes
-    others = {v for v in values if v != value_of(label)}
-    if -1 in places or (against != f"not {label}" and others != {value_of(against)}):
-        said = sorted(set(table.fields[target]))[:8]
-        raise Refused(f"the labels are {said}, not {list(classes)}")
-    return [1 if values[k] == value_of(label) else -1 for k in places]
-
-
-def weights_of(
-    table: Table, column: str | None, class_weight: Any, y: Sequence[int], classes: Sequence[Any]
-) -> list[Fraction]:
-    """The weight of each row: the named column's, times that of its class."""
-    own = [Fraction(1)] * table.rows
-    if column is not None:
-        values, places = table.numbers(column)
-        if -1 in places or values[0] < 0:
-            raise Refused(f"{column!r} holds what is not a weight")
-        own = [values[k] for k in places]
-    each = {c: sum(w for w, k in zip(own, y, strict=True) if k == c) for c in (-1, 1)}
-    if not all(each.values()):
-        raise Refused("a class has no row that counts")
-    factor = {c: Fraction(1) for c in each}
-    if class_weight == "balanced":
-        factor = {c: Fraction(sum(each.values()), 2 * each[c]) for c in each}
-    elif class_weight is not None:
-        place = {plain(label): c for c, label in zip(factor, classes, strict=True)}
-        factor |= {place[label]: number(repr(given)) for label, given in class_weight.items()}
-    if min(factor.values()) <= 0:
-        raise Refused("a class weighs nothing, or less")
-    return [w * factor[c] for w, c in zip(own, y, strict=True)]

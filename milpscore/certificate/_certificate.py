@@ -221,6 +221,7 @@ class _Data(Struct, forbid_unknown_fields=True):
     levels: list[bool | int | float | str] | None = None
     cost: Cost = "absolute"
     sheet: str | None = None
+    merged: bool = False
 
 
 class _ColumnEntry(Struct, forbid_unknown_fields=True):
@@ -326,6 +327,7 @@ def certify(
             "columns": plain_columns(design.columns),
             "blocks": [list(block) for block in design.blocks],
             "classes": [plain_label(label) for label in design.classes],
+            **({} if design.counts is None else {"merged": True}),
             **(design.recipe if isinstance(design, OrdinalDesign) else {}),
             **(source or {}),
         },
@@ -420,9 +422,6 @@ def _leaves(
     known = isinstance(loss, Hinge | ZeroOne) or (
         isinstance(loss, RiskLoss) and loss.name in SMOOTH
     )
-    limits_errors = any(rule["kind"] == "errors" for rule in cards["rules"])
-    if statement.design.counts is not None and limits_errors:
-        return {}, "limits on errors speak of rows, and equal rows were merged while they were read"
     if result.kind != "exact" or not known or other:
         why = f" with {other[0]}" if other else "" if known else f" with loss {loss.name}"
         return {}, f"{result.solver} keeps none for {program.formulation}{why}"

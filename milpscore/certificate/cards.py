@@ -18,7 +18,7 @@ from milpscore.constraints.parts import (
     Wrong,
 )
 from milpscore.core.card import Card
-from milpscore.core.design import Design, as_fraction
+from milpscore.core.design import Design, IntArray, as_fraction
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L1, L2, Facets, WeightedL1
@@ -56,7 +56,7 @@ def plain_cards(statement: Statement) -> dict[str, Any]:
             for applied in cast("tuple[AppliedConstraint, ...]", statement.constraints)
             for part in applied.parts
             if not isinstance(part, Points)  # they stand among the values
-            for entry in _rules(part, applied.constraint)
+            for entry in _rules(part, applied.constraint, statement.design)
         ],
     }
 
@@ -68,13 +68,25 @@ def _spans(allowed: Any, low: int, high: int) -> list[list[int]]:
     return [[int(v), int(v)] for v in sorted(allowed) if low <= v <= high]
 
 
+def row_numbers(design: Design) -> IntArray:
+    """Return what evidence and rules call each row: its place, or its rank among merged rows.
+
+    Merged rows are ordered by their columns, those of class -1 before those of class +1.
+    """
+    numbers = np.arange(len(design.y))
+    if design.counts is not None:
+        numbers[np.lexsort((design.y, *design.X.T[::-1]))] = numbers.copy()
+    return numbers
+
+
 def exact_rows(design: Design) -> Data:
     """Return the rows of a design, every double read as the decimal it prints as."""
+    order = np.argsort(row_numbers(design))
     known = {v: as_fraction(v) for v in np.unique(design.X).tolist()}
-    columns = [[known[v] for v in column] for column in design.X.T.tolist()]
-    y, exact = design.y.tolist(), design.exact_weight
-    weight = [exact[pair] for pair in zip(y, design.weight.tolist(), strict=True)]
-    return Data(columns, y, weight)
+    columns = [[known[v] for v in column] for column in design.X[order].T.tolist()]
+    y, exact = design.y[order].tolist(), design.exact_weight
+    weight = [exact[pair] for pair in zip(y, design.weight[order].tolist(), strict=True)]
+    return Data(columns, y, weight, design.rows[order].tolist())
 
 
 def outside_gap(statement: Statement, card: Card) -> str | None:
@@ -126,7 +138,7 @@ def _jumps(tv: BlockTV, lam: Fraction) -> list[list[Any]]:
     ]
 
 
-def _rules(part: Part, constraint: Any) -> list[dict[str, Any]]:
+def _rules(part: Part, constraint: Any, design: Design) -> list[dict[str, Any]]:
     """Return one part of a constraint as rules of the checker."""
     if isinstance(part, Ordered):  # w_a - w_b is at most 0
         at_most_0 = {"kind": "totals", "lower": None, "upper": "0"}
@@ -154,5 +166,5 @@ def _rules(part: Part, constraint: Any) -> list[dict[str, Any]]:
     share = getattr(constraint, "value", getattr(constraint, "share", None))
     if share is not None:
         share = str(1 - as_fraction(share) if label > 0 else as_fraction(share))
-    listed = None if len(rows) == len(part.cost) else rows.tolist()
+    listed = None if len(rows) == len(part.cost) else sorted(row_numbers(design)[rows].tolist())
     return [{"kind": "errors", "rows": listed, "label": label, "count": count, "share": share}]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from milpscore.certificate.cards import plain_penalties
+from milpscore.certificate.cards import plain_penalties, row_numbers
 from milpscore.certificate.leaves import CardBox, Drawn, Space, short
 from milpscore.certificate.policy import POLICY
 from milpscore.certificate.tangents import ScoreTangent
@@ -35,7 +35,7 @@ class HingeLines:
         counted = np.flatnonzero(inverse >= 0)
         merged, first = np.unique(inverse[counted], return_index=True)
         self.name = np.zeros(len(rows.y), dtype=np.int64)
-        self.name[merged] = counted[first]
+        self.name[merged] = row_numbers(statement.design)[counted[first]]
         self.spread = self.X.std(axis=0) if self.X.size else np.zeros(space.p)
         # neighbours, and what a point of difference between them costs
         jumps = plain_penalties(statement)["jumps"]

@@ -550,7 +550,7 @@ def test_running_out_of_memory_is_a_refusal(
     def full(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("milpscore_check.report.tables.Table", full)
+    monkeypatch.setattr("milpscore_check.report.Table", full)
     assert answer(certificate([ALWAYS])).startswith("refused")
 
 

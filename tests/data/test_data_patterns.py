@@ -26,7 +26,6 @@ from tree_cases import set_policy
 from typer.testing import CliRunner
 
 from milpscore import proximal
-from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
 from milpscore.constraints import MaxErrors
 from milpscore.core.design import Design
@@ -58,11 +57,9 @@ from milpscore.estimators import (
     RiskScoreClassifier,
 )
 from milpscore.fitting import fit_card
-from milpscore.formulations import slim
 from milpscore.penalties import EYE, L1
 from milpscore.proximal import streamed
 from milpscore.sampling import fit_sample, sample_deviation
-from milpscore.solvers import solve
 from milpscore_study import run_study
 
 SETS = ("bankruptcy", "haberman", "breastcancer", "mammo", "mushroom", "adult")
@@ -452,19 +449,6 @@ def test_a_study_reads_what_is_too_large_for_memory(
         told.append(report.table().iloc[0])
     for name in ("objective", "bound", "train_errors", "train_rows", "train_auc", "claim"):
         assert told[0][name] == told[1][name], name
-
-
-def test_limits_on_errors_of_merged_rows_are_certified_without_leaves(tmp_path: Path) -> None:
-    """The checker's limits speak of rows; the certificate says so, and is still verified."""
-    path = tmp_path / "t.parquet"
-    mixed(300)[["sex", "smoker", "outcome"]].to_parquet(path)
-    design = read_patterns(path, "outcome")
-    assert design.counts is not None
-    program = slim(design, max_terms=2, constraints=[MaxErrors(share=0.45)])
-    made = certify(program, solve(program, progress=False))
-    assert made.evidence["kind"] == "none"
-    assert "equal rows were merged" in made.evidence["reason"]
-    assert verify_certificate(made, design).proved
 
 
 # ---------------------------------------------------------------- rows that are dealt
