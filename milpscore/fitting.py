@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from milpscore.core.cluster import one_thread
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
@@ -158,13 +159,14 @@ def _fast_result(
     began, statement = time.perf_counter(), program.statement
     work = fast_work(settings.clock)
     least = 0.0 if statement.scales is None else gentle_scale(program)
-    held, any_scale = fast_cards(statement, work, least)
-    if any_scale is not held:
-        program = over_gentle_scales(program, any_scale)
-    return program, heuristic_result(
-        program, held, began, cut=work.cut, polish=polish, time_limit=settings.clock,
-        options=settings.as_dict(),
-    )  # fmt: skip
+    with one_thread:
+        held, any_scale = fast_cards(statement, work, least)
+        if any_scale is not held:
+            program = over_gentle_scales(program, any_scale)
+        return program, heuristic_result(
+            program, held, began, cut=work.cut, polish=polish, time_limit=settings.clock,
+            options=settings.as_dict(),
+        )  # fmt: skip
 
 
 def _no_worse(program: Program, result: Result, fast: Result) -> Result:

@@ -22,6 +22,7 @@ from milpscore.certificate.leaves import grow_tree
 from milpscore.certificate.policy import POLICY
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
+from milpscore.core.cluster import one_thread
 from milpscore.core.design import CellRules, Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
@@ -361,7 +362,7 @@ def certify(
     from milpscore.solvers.engine import progress_line
 
     seconds = _allowed(result) if time_limit is None else time_limit
-    with progress_line("certificate", progress, Clock.of(seconds)) as line:
+    with progress_line("certificate", progress, Clock.of(seconds)) as line, one_thread:
         limits = (seconds, max_bytes, line.phase)
         leaves, reason = _leaves(program, result, bound, evidence, bare.cards, limits)
     proof = {"kind": "none", "reason": reason} if reason else {"kind": "leaves", **leaves}
@@ -426,7 +427,7 @@ def _leaves(
         why = f" with {other[0]}" if other else "" if known else f" with loss {loss.name}"
         return {}, f"{result.solver} keeps none for {program.formulation}{why}"
     try:
-        return grow_tree(statement, bound, *limits), ""
+        return grow_tree(statement, bound, *limits, objective=result.objective), ""
     except NotApplicableError as error:
         return {}, str(error)
 

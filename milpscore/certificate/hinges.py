@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from milpscore.certificate.cards import plain_penalties, row_numbers
-from milpscore.certificate.leaves import CardBox, Drawn, Space, short
+from milpscore.certificate.leaves import CardBox, Drawn, Space, Split, short
 from milpscore.certificate.policy import POLICY
 from milpscore.certificate.tangents import ScoreTangent
 from milpscore.core.design import FloatArray
@@ -93,6 +93,12 @@ class HingeLines:
             if slope:
                 chords[slope] = c0 - slope * v0
         return [({cost_of: 1.0, w: -slope}, end) for slope, end in chords.items()]
+
+    each = 1.0  # lines are the only way here: their work is compared with no other
+
+    def parting(self, node: Any, box: CardBox, goal: float) -> Split | None:
+        """Return None: a margin has one slope."""
+        return None
 
     def draw(
         self, parent: Any, box: CardBox, goal: float

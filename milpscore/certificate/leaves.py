@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
@@ -330,8 +330,9 @@ def grow_tree(
     time_limit: float,
     most_bytes: int,
     report: Report = lambda text: None,
+    objective: float | None = None,
 ) -> dict[str, Any]:
-    """Return the ``points`` and the ``tree`` that prove a bound."""
+    """Return the ``points`` and the ``tree`` that prove a bound, below a card's objective."""
     # An engine's own leaves do not cover all cards: between splits it drops what some inner line
     # puts above the best card. Here every such step is a split, one side of which is a leaf.
     if isinstance(statement.loss, ZeroOne):
@@ -339,10 +340,51 @@ def grow_tree(
     space = Space(statement)
     engine = _source(statement, space)
     goal = bound * (1.0 + POLICY.margin)
-    grown = Grown(WorkClock.of(time_limit), most_bytes, report)
-    pending: list[tuple[int, CardBox, Drawn | None, Any]] = [
-        (*part, None) for part in _beside_cells(space, grown, bound, goal, engine)
-    ]
+    # boxes are solved as closely as the search solves them, whose room is that below its best card
+    aim = goal if objective is None else max(goal, objective)
+    clock, everything = WorkClock.of(time_limit), (0, space.all_cards(), None)
+    grown, missed = Grown(clock, most_bytes, report), _by_the_engine(space, engine, goal)
+    # the checker's own way counts prices too; where many choices are left the engine is quicker
+    listed = _missed_by_cells(
+        space, grown, bound, math.inf if missed is None else POLICY.few_choices
+    )
+    if listed is not None:
+        ways = [_closed(space, grown, _beside_cells(space, grown, listed), engine, goal, aim)]
+    else:
+        ways = [_closed(space, grown, [everything], engine, goal, aim)]
+        if missed is not None:
+            beside = Grown(clock, most_bytes, report)
+            ways.append(_by_choices(space, beside, missed, engine, goal, aim))
+    return _first_of(ways)
+
+
+Way = Generator[float, None, dict[str, Any] | None]
+
+
+def _first_of(ways: list[Way]) -> dict[str, Any]:
+    """Return what the first of several ways to go ends with, taking steps of equal work."""
+    # which one is faster is not known before; the work that each of them yields decides, no clock
+    work, failed = dict.fromkeys(range(len(ways)), 0.0), None
+    while work:
+        k = min(work, key=lambda k: work[k])
+        try:
+            work[k] += next(ways[k])
+        except StopIteration as end:
+            if end.value is not None:
+                return cast("dict[str, Any]", end.value)
+            del work[k]
+        except NotApplicableError as error:
+            failed = failed or error
+            del work[k]
+    assert failed is not None
+    raise failed
+
+
+def _closed(
+    space: Space, grown: Grown, parts: list[Part], engine: Any, goal: float, aim: float
+) -> Way:
+    """Close parts of a tree by lines, one draw a step; the evidence is returned at the end."""
+    pending: list[tuple[int, CardBox, Drawn | None, Any]] = [(*part, None) for part in parts]
     while pending:
         # 1) Take a part, and cut off what its parent's line closes.
         grown.check(len(pending))
@@ -353,7 +395,8 @@ def grow_tree(
         number, box = left
 
         # 2) Draw a line for the box itself, and cut again.
-        w, b, slope, drawn, node = engine.draw(parent, box, goal)
+        w, b, slope, drawn, node = engine.draw(parent, box, aim)
+        yield engine.each
         left = _cut(space, grown, number, box, drawn, goal)
         if left is None:
             continue
@@ -363,9 +406,11 @@ def grow_tree(
         if (box.low == box.high).all() and (w != space.values[np.arange(space.p), box.low]).any():
             pending.append((number, box, None, node))
         else:
-            split = _choose(space, box, w, b, slope, drawn.line, engine.spread)
-            parts = zip(grown.split(number, split), space.halves(box, split), strict=True)
-            pending += [(part, half, drawn, node) for part, half in parts][::-1]
+            split = engine.parting(node, box, goal) or _choose(
+                space, box, w, b, slope, drawn.line, engine.spread
+            )
+            halves = zip(grown.split(number, split), space.halves(box, split), strict=True)
+            pending += [(part, half, drawn, node) for part, half in halves][::-1]
     return {"points": grown.points, "tree": grown.entries()}
 
 
@@ -395,18 +440,10 @@ def _cut(
 Part = tuple[int, CardBox, Drawn | None]
 
 
-def _beside_cells(space: Space, grown: Grown, bound: float, goal: float, engine: Any) -> list[Part]:
+def _beside_cells(space: Space, grown: Grown, listed: list[list[int]]) -> list[Part]:
     """Close what cells of two-valued columns close; return the parts of the tree that are left."""
-    everything, missed = space.all_cards(), _by_the_engine(space, engine, goal)
-    # the checker's own way counts prices too; where many choices are left the engine is quicker
-    most = math.inf if missed is None else POLICY.few_choices
-    listed = _missed_by_cells(space, grown, bound, most)
-    if listed is None and missed is not None and missed.listed(lambda: grown.check(0)):
-        return _beside_choices(space, grown, missed, engine.rows)
-    if listed is None:
-        return [(0, everything, None)]
     left: list[Part] = []
-    pending = [(0, everything, listed)]
+    pending = [(0, space.all_cards(), listed)]
     while pending:
         number, box, choices = pending.pop()
         undecided = Counter(j for columns in choices for j in columns if not box.used[j])
@@ -430,6 +467,16 @@ def _by_the_engine(space: Space, engine: Any, goal: float) -> Missed | None:
 
     missed = Missed(engine.arrays, goal)
     return missed if missed.applies and not space.statement.constraints else None
+
+
+def _by_choices(
+    space: Space, grown: Grown, missed: Missed, engine: Any, goal: float, aim: float
+) -> Way:
+    """Close what cells close by the engine's list of choices, and the rest by lines."""
+    if not (yield from missed.listed(lambda: grown.check(0))):
+        return None
+    parts = _beside_choices(space, grown, missed, engine.rows)
+    return (yield from _closed(space, grown, parts, engine, goal, aim))
 
 
 def _beside_choices(space: Space, grown: Grown, missed: Missed, rows: TangentRows) -> list[Part]:
@@ -554,6 +601,7 @@ class _RiskLines:
         self.arrays = Arrays(statement)
         self.relaxation = Relaxation(self.arrays)
         self.spread = self.rows.X.std(axis=0) if self.rows.X.size else np.zeros(self.arrays.p)
+        self.each = self.relaxation.each / POLICY.lines_favour
 
     def draw(
         self, parent: Any, box: CardBox, goal: float
@@ -607,6 +655,13 @@ class _RiskLines:
         real = InterceptRule("real", Fraction(box.b[0]), Fraction(box.b[1]), None)
         best, _ = loss.best_intercepts(totals, rows.y, rows.weight, real)
         return float(best[0]), box.slope[0]
+
+    def parting(self, node: Any, box: CardBox, goal: float) -> Split | None:
+        """Return the split of slopes of a box whose value reaches the goal, as no line does."""
+        low, high = box.slope
+        if node.primal < goal or high <= POLICY.wide_slopes * low:
+            return None
+        return self.space.p + 1, short(math.sqrt(low * high))
 
     def _positions(self, values: FloatArray) -> Any:
         """Return where the engine's tables hold these values."""

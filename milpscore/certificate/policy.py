@@ -20,6 +20,9 @@ class EvidencePolicy:
         Share of the weight by which rounding may leave a line off level.
     whole : float
         Distance from an allowed value, as a share of a gap, up to which a coordinate is on it.
+    wide_slopes : float
+        Factor between the ends of a range of slopes beyond which it is parted where it alone keeps
+        a box open.
     narrowest_slopes : float
         Relative width from which slopes are split no further.
     bytes_per_number : int
@@ -35,6 +38,8 @@ class EvidencePolicy:
         it, lines close everything.
     listing_slice : float
         Nanoseconds of the engine's enumeration between two looks at the clock.
+    lines_favour : float
+        Work that lines are given per work of listing choices: they are checked sooner.
     most_newton, ridge, longest_step, newton_step
         Newton's method for the real weights of a choice: steps at most, what is added to the
         curvature, the longest step, and a step so short that it is the last one.
@@ -51,6 +56,7 @@ class EvidencePolicy:
     kink: float = 1e-6
     least_room: float = 1e-15
     whole: float = 1e-7
+    wide_slopes: float = 1.2
     narrowest_slopes: float = 1e-9
     bytes_per_number: int = 12
     report_every: int = 64
@@ -59,6 +65,7 @@ class EvidencePolicy:
     most_left: int = 300
     most_missed: int = 60_000
     listing_slice: float = 1e8
+    lines_favour: float = 4.0
     most_newton: int = 60
     ridge: float = 1e-13
     longest_step: float = 4.0

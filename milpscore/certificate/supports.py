@@ -8,7 +8,7 @@ class, and a choice is one of classes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 from scipy.special import expit, xlogy
@@ -39,10 +39,11 @@ class Missed(Enumeration):
         self.choices |= {choice for each in choices.tolist() if self.short(choice := Choice(each))}
         yield
 
-    def listed(self, pause: Callable[[], None]) -> bool:
-        """List all choices, ``pause`` being called now and then; return whether they are few."""
+    def listed(self, pause: Callable[[], None]) -> Generator[float, None, bool]:
+        """List all choices, some work a step and a pause after it; return whether they are few."""
         while not self.advance(self.goal, self.work + POLICY.listing_slice):
             pause()
+            yield POLICY.listing_slice
             if len(self.choices) > POLICY.most_missed:
                 return False
         return self.floor > 0.0 and len(self.choices) <= POLICY.most_missed

@@ -15,6 +15,7 @@ import numpy as np
 from milpscore._version import __version__
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
+from milpscore.core.cluster import one_thread
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.program import Kind, Program
@@ -358,7 +359,8 @@ def _run(
     from milpscore.solvers.finish import finished, first_for, with_start
 
     of = program_of(program)
-    with progress_line(of.formulation, progress, options.clock, options.verbose) as line:
+    shown = progress_line(of.formulation, progress, options.clock, options.verbose)
+    with shown as line, one_thread:
         led = led and start is None and program.kind == "exact"
         zero = led and solver in ("auto", "tree") and isinstance(of.statement.loss, ZeroOne)
         first = first_for(zero, of, options, line)

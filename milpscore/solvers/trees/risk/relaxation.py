@@ -148,6 +148,10 @@ class Relaxation:
         self.limits = ErrorLimits(arrays)
         self.excess = np.zeros(len(self.limits))  # of the node solved last
         self.solved = 0
+        # nanoseconds a node may take
+        self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * min(
+            arrays.p, POLICY.active_columns
+        )
         self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
 
     def solve(self, node: Node, cutoff: float) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.card import Card
+from milpscore.core.cluster import one_thread
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.core.jit import heeding_interrupts
@@ -85,10 +86,7 @@ class RiskTree(BestFirst):
         self.solved = self.expanded = 0
         self.prices: FloatArray | None = None  # of limits on errors, as the root has them
         self.limited = any(each.limits_answers for each in arrays.statement.constraints)
-        # nanoseconds a node may take
-        self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * min(
-            arrays.p, POLICY.active_columns
-        )
+        self.each = self.relaxation.each
 
     @property
     def cutoff(self) -> float:
@@ -126,6 +124,7 @@ class RiskTree(BestFirst):
         self.cards.deadline = self.cards.end.part(POLICY.start_share)
         # an infinite loss is a fair answer: such a card is never the best
         with (
+            one_thread,
             heeding_interrupts(self.clock.interrupted),
             np.errstate(over="ignore", invalid="ignore"),
         ):
@@ -440,7 +439,7 @@ def search_part(
     """By a worker: (best card, floor, nodes solved, nodes expanded, nodes left open)."""
     tree = RiskTree(arrays, limits)
     tree.open.active, tree.cards.best, tree.expanded = [], best, expanded
-    with np.errstate(over="ignore", invalid="ignore"):
+    with one_thread, np.errstate(over="ignore", invalid="ignore"):
         tree.open.keep([node for node in nodes if node.primal < math.inf or tree.consider(node)])
         tree.search(most)
     return tree.cards.best, tree.floor, tree.nodes, tree.expanded - expanded, [*tree.open]
@@ -463,6 +462,7 @@ class AllCards(RiskTree):
     def run(self) -> Answer:
         """Search until nothing is left at or below the cutoff, or stopped."""
         with (
+            one_thread,
             heeding_interrupts(self.clock.interrupted),
             np.errstate(over="ignore", invalid="ignore"),
         ):
