@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
+
+import numpy as np
 
 from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate._certificate import Certificate
@@ -157,6 +159,19 @@ def _design(
     certificate: Certificate, X: Any, y: Any, sample_weight: Any, class_weight: Any
 ) -> Design:
     """Make the design of the certificate's columns on these data."""
+    design = _raw_design(certificate, X, y, sample_weight, class_weight)
+    if certificate.data.get("merged") and design.counts is None:
+        # its evidence calls rows by their order among the distinct ones
+        rows = design.merged
+        counts = rows.sums(design.rows).astype(np.int64)
+        return replace(design, X=rows.X, y=rows.y, weight=rows.weight, counts=counts)
+    return design
+
+
+def _raw_design(
+    certificate: Certificate, X: Any, y: Any, sample_weight: Any, class_weight: Any
+) -> Design:
+    """Make it of the rows as they are given."""
     if isinstance(X, Design):
         if any(part is not None for part in (y, sample_weight, class_weight)):
             raise DataError("a Design already holds classes and weights: leave the others out")

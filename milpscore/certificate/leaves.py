@@ -659,7 +659,8 @@ class _RiskLines:
     def parting(self, node: Any, box: CardBox, goal: float) -> Split | None:
         """Return the split of slopes of a box whose value reaches the goal, as no line does."""
         low, high = box.slope
-        if node.primal < goal or high <= POLICY.wide_slopes * low:
+        narrow, single = high <= POLICY.wide_slopes * low, (box.low == box.high).all()
+        if narrow or single or node.primal < goal:
             return None
         return self.space.p + 1, short(math.sqrt(low * high))
 

@@ -19,7 +19,7 @@ import pytest
 
 from milpscore.certificate import Certificate, certify, verify_certificate
 from milpscore.constraints import MaxErrors, MaxFPR
-from milpscore.data import Binner, read_patterns
+from milpscore.data import Binner, read_patterns, read_table
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.solvers import solve
 from milpscore_check import Refused, check, proved, table as tables
@@ -161,6 +161,8 @@ def test_certificates_of_merged_rows_are_proved_from_every_file(tmp_path: Path, 
     for file in files.values():
         assert proved(check(file, path)), check(file, path)
     assert verify_certificate(Certificate.from_json(path), design).proved
+    X, y = read_table(files["one.csv"], "outcome", missing="bin")
+    assert verify_certificate(made, X, y).proved  # rows that were read one by one
 
 
 @pytest.mark.parametrize(
