@@ -475,11 +475,13 @@ def _by_choices(
     """Close what cells close by the engine's list of choices, and the rest by lines."""
     if not (yield from missed.listed(lambda: grown.check(0))):
         return None
-    parts = _beside_choices(space, grown, missed, engine.rows)
+    parts = yield from _beside_choices(space, grown, missed, engine)
     return (yield from _closed(space, grown, parts, engine, goal, aim))
 
 
-def _beside_choices(space: Space, grown: Grown, missed: Missed, rows: TangentRows) -> list[Part]:
+def _beside_choices(
+    space: Space, grown: Grown, missed: Missed, engine: Any
+) -> Generator[float, None, list[Part]]:
     """Part the cards by classes of columns until cells close a part, or one choice is left.
 
     That part gets the line at the real weights of its columns, which is level along them.
@@ -489,13 +491,16 @@ def _beside_choices(space: Space, grown: Grown, missed: Missed, rows: TangentRow
     while pending:
         grown.check(len(pending))
         number, box, choices = pending.pop()
+        yield POLICY.choice_cost * len(choices)
         used = np.flatnonzero(box.used)
         if not choices:
             grown.nodes[number] = CELLS
             continue
         c = missed.frequent(choices, {missed.of_column[j] for j in used.tolist()})
         if c is None:
-            left.append((number, box, _level_line(space, missed.weights(used), used, rows)))
+            line = _level_line(space, missed.weights(used), used, engine.rows)
+            left.append((number, box, line))
+            yield engine.each
             continue
         for j in missed.classes[c].tolist():
             parts, (out, within) = grown.split(number, (j, None)), space.halves(box, (j, None))

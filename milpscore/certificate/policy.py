@@ -38,6 +38,8 @@ class EvidencePolicy:
         it, lines close everything.
     listing_slice : float
         Nanoseconds of the engine's enumeration between two looks at the clock.
+    choice_cost : float
+        Nanoseconds of looking at a choice that a split is to part.
     lines_favour : float
         Work that lines are given per work of listing choices: they are checked sooner.
     most_newton, ridge, longest_step, newton_step
@@ -65,6 +67,7 @@ class EvidencePolicy:
     most_left: int = 300
     most_missed: int = 60_000
     listing_slice: float = 1e8
+    choice_cost: float = 3e3
     lines_favour: float = 4.0
     most_newton: int = 60
     ridge: float = 1e-13

@@ -71,8 +71,9 @@ class Missed(Enumeration):
     def weights(self, columns: IntArray) -> FloatArray:
         """Return the real weights on some columns that lose least, the intercept last."""
         a = self.arrays
-        _, first, cell = np.unique(a.X[:, columns], axis=0, return_index=True, return_inverse=True)
-        sides = [np.bincount(cell.ravel(), w, len(first)) for w in (self.positive, self.negative)]
+        keys = self.cells(self.of_column[int(j)] for j in columns)
+        _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
+        sides = [np.bincount(cell, w, len(first)) for w in (self.positive, self.negative)]
         both = sides[0] + sides[1]
         X = np.column_stack([a.X[first][:, columns], np.ones(len(first))])
         w = np.zeros(X.shape[1])
