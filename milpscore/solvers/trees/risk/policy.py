@@ -25,7 +25,7 @@ class RiskPolicy:
     # factor between the ends of a range of slopes up to which it is not halved
     narrow_slopes: float = 1.2
     # share of a node's room below the cutoff: if its bound misses its value by more, slopes part
-    missed_share: float = 0.25
+    missed_share: float = 0.9
     first_turn: float = 2e8  # nanoseconds of nodes before supports are looked at
     turn_nodes: int = 4  # nodes in a turn from then on
     node_cost: float = 1e7  # nanoseconds per node

@@ -256,10 +256,8 @@ class RiskTree(BestFirst):
             return
         assert self.supports is not None
         node = self.supports.node(bound, support)
-        active = [node if node.prices is not None else replace(node, prices=self.prices)]
-        self.open.active = active
+        self._open([node if node.prices is not None else replace(node, prices=self.prices)])
         self.waiting.pop()
-        self.open.keep([node for node in active if self.consider(node)])
         self.open.active = []
 
     def step(self) -> None:
@@ -287,11 +285,14 @@ class RiskTree(BestFirst):
             self.round(node)
         self.expanded += 1
         parts = _halve_slope(node, self.cutoff) or split(self.arrays, node)
-        if parts:
-            self.open.active = parts
-            self.open.keep([part for part in parts if self.consider(part)])
-        else:
+        self._open(parts)
+        if not parts:
             self._finish(node)
+
+    def _open(self, parts: list[Node]) -> None:
+        """Bound the parts of a node; keep those that stay open."""
+        self.open.active = parts
+        self.open.keep([part for part in parts if self.consider(part)])
 
     def round(self, node: Node) -> None:
         """Look for a card near a node's relaxation."""
@@ -374,7 +375,11 @@ class RiskTree(BestFirst):
             node.bound = math.inf
             return
         node.bound = max(node.bound, bound)
-        self.floor = min(self.floor, node.bound)
+        # over many slopes the bound of a card may lie far below its best one's objective
+        if node.bound < self.cutoff and (parts := _parted_slopes(node)):
+            self._open(parts)
+        else:
+            self.floor = min(self.floor, node.bound)
 
     def report(self) -> None:
         """Record and show where the search stands, if that has changed."""
@@ -570,11 +575,14 @@ def _at_end(b: float, *ends: float) -> float:
 
 
 def _halve_slope(node: Node, cutoff: float) -> list[Node]:
-    """Part the slopes at their middle, where the line says little of a range so wide."""
-    missed = node.primal - node.bound
-    if node.s_hi <= POLICY.narrow_slopes * node.s_lo or not missed > POLICY.missed_share * (
-        cutoff - node.bound
-    ):
+    """Part the slopes where the line says little of a range so wide."""
+    lost = node.primal - node.bound > POLICY.missed_share * (cutoff - node.bound)
+    return _parted_slopes(node) if lost else []
+
+
+def _parted_slopes(node: Node) -> list[Node]:
+    """The slopes below and above their middle; none where they are few."""
+    if node.s_hi <= POLICY.narrow_slopes * node.s_lo:
         return []
     low, high = node.child(), node.child()
     low.s_hi = high.s_lo = math.sqrt(node.s_lo * node.s_hi)
