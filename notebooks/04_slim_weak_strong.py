@@ -37,17 +37,21 @@ print(f"{design.shape[0]} rows, {len(design.merged.y)} of them distinct; {design
 #   \begin{aligned} w \cdot x_i &\ge T - M_i z_i && y_i = +1\\
 #   w \cdot x_i &\le T - 1 + M_i z_i && y_i = -1\end{aligned}$$
 #
-# with whole $w_j$ in $[0, 5]$, at most four of them nonzero. The four programs differ in what they
+# with whole $w_j$ in $[0, 5]$, at most four of them nonzero. The six programs differ in what they
 # make of the rows:
 #
 # - `textbook`: one $M$ for all rows, from the whole box of coefficients;
 # - `row_big_m`: the least $M_i$ that frees row $i$, knowing that only four terms can count;
 # - `merged`: equal rows with equal labels share one weighted $z_i$;
 # - `conflicts`: $z_i + z_k = 1$ where $x_i = x_k$ and the labels differ; $z_i + z_k \ge 1$ where a
-#   negative row dominates a positive one; $z_i$ ordered along dominance within a class.
+#   negative row dominates a positive one; $z_i$ ordered along dominance within a class;
+# - `covers`: of each row and its nearest rows of the other class,
+#   $z_i + z_k + \sum_j \alpha_j \ge 1$ over the columns that tell them apart;
+# - `joint_big_m`: the least $M_i$ for thresholds next to a row's total for the same points. This is
+#   what `slim` states by default, but for the dominated rows.
 #
-# Merging changes no bound of the LP, only its size. The last kind adds what no big-M knows: that a
-# card *must* err here.
+# Merging changes no bound of the LP, only its size. `conflicts` and `covers` add what no big-M
+# knows: that a card *must* err here, or use a column there.
 
 # %%
 rows, roots = [], {}
@@ -59,15 +63,17 @@ for strength in STRENGTHS:
     roots[strength] = root
 sizes = pd.DataFrame(rows, columns=["strength", "rows", "columns", "nonzeros", "LP bound"])
 assert (sizes["LP bound"].diff().dropna() >= -1e-9).all()
-textbook, row_big_m, merged, conflicts = sizes["LP bound"]
+textbook, row_big_m, merged, conflicts, covers, joint = sizes["LP bound"]
 assert textbook * len(table) < 1
 assert abs(merged - row_big_m) < 1e-7
 assert conflicts > 10 * merged
+assert joint >= covers - 1e-9 > conflicts
 sizes.round(5)
 
 # %% [markdown]
 # The weakest root bound is worth less than one row of 569, price of the lines included. Naming the
-# rows on which a card must err lifts it tenfold, before a single branching.
+# rows on which a card must err lifts it tenfold, before a single branching, and naming what tells
+# neighbours apart closes nine tenths of what is left then.
 #
 # ## A hundred nodes each
 #
@@ -135,7 +141,7 @@ print(verification.to_text())
 
 # %% [markdown]
 # **What to try.** Let points be negative (`coef_min=-5`): without signs no row dominates another,
-# and the strongest program loses some of its cuts. Cut each measurement into tertiles and HiGHS
-# solves the two strong programs at once, the weak ones much later. Give `seeds=(0, 1, 2)` to
+# and `conflicts` loses its cuts where `covers` keeps them. Cut each measurement into tertiles and
+# HiGHS solves the strong programs at once, the weak ones much later. Give `seeds=(0, 1, 2)` to
 # `slim_strength` before believing any of the seconds: `milpscore_study.bound_curves` draws the
 # medians.

@@ -1,4 +1,4 @@
-"""One 0-1 statement as four programs, from the weakest to the strongest."""
+"""One 0-1 statement as six programs, from the weakest to the strongest."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _columns_of(parent: Any, columns: int) -> str | None:
     if name == "D":
         return "columns" if len(parent.index_set()) == columns else "signed"
     # sets of the builders' models whose first part is the position of a column
-    by_column = ("J", "J_sets", "jumps", "choice_index", "kinks", "chords")
+    by_column = ("J", "J_sets", "J_signs", "jumps", "choice_index", "kinks", "chords")
     return "columns" if name in by_column else None
 
 

@@ -256,7 +256,7 @@ class Program:
         safe for the format; the head of the file says which label stands for which column.
 
         Raises OptionError for any other ending, FormulationError where a smooth loss has no tangent
-        yet.
+        yet, and for rows of one's own on a threshold that the model holds next to a row's total.
         """
         from milpscore.core.labels import write_model
 
@@ -269,6 +269,7 @@ class Program:
                 "them in, before you write it",
                 solver="outer_approximation",
             )
+        self.require_apart()
         write_model(self.model, self.statement.design.names, path)
         return path
 
@@ -288,6 +289,26 @@ class Program:
         if not self.is_built:
             return ""
         return changes(self.model, self.stated) or self.edited()
+
+    def require_apart(self) -> None:
+        """Raise FormulationError where a user's rows speak of what the model holds next to rows."""
+        import pyomo.environ as pyo
+        from pyomo.core.expr.visitor import identify_variables
+
+        held = self.model.component("beside_rows")
+        if held is None or not (change := self.added_by_user()):
+            return
+        rows = self.model.component_data_objects(pyo.Constraint, active=True)
+        own = [row for row in rows if row.parent_component().name not in self.stated]
+        spoken = {var.name for row in own for var in identify_variables(row.body)}
+        before, now = self._state or {}, state_of(self.model)
+        for name in held:
+            if name in spoken or before.get(name) != now[name]:
+                raise FormulationError(
+                    f"the model holds {name} next to a row's total, and {change}: rows of your own "
+                    f"may speak of {name} where the program is stated with {{big_m}}",
+                    big_m="row",
+                )
 
     def edited(self) -> str:
         """Return what was changed in the builder's own parts, in words; empty if nothing was."""

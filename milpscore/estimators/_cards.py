@@ -500,7 +500,7 @@ class SlimClassifier(_Exact, CardClassifier):
     Parameters
     ----------
     coef_min, coef_max, coef_sets, max_terms, max_cuts, l0_penalty, l1_penalty, penalty, lam, \
-intercept_bounds, threshold_gap, constraints, class_weight :
+intercept_bounds, threshold_gap, big_m, pair_covers, constraints, class_weight :
         As in :func:`milpscore.formulations.slim`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
 node_limit, threads, client, memory_limit, random_state, verbose :
@@ -528,6 +528,8 @@ node_limit, threads, client, memory_limit, random_state, verbose :
     lam: float = 0.0
     intercept_bounds: Sequence[float] | None = None
     threshold_gap: float | None = None
+    big_m: Literal["joint", "row"] = "joint"
+    pair_covers: bool = True
 
 
 @parameters

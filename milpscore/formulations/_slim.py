@@ -20,6 +20,7 @@ from milpscore.formulations.building import (
     MOST,
     Constraints,
     PerColumn,
+    Ranges,
     RowTotals,
     as_design,
     builder,
@@ -74,6 +75,8 @@ def slim(
     lam: float = 0.0,
     intercept_bounds: Sequence[float] | None = None,
     threshold_gap: float | None = None,
+    big_m: Literal["joint", "row"] = "joint",
+    pair_covers: bool = True,
     constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
@@ -87,12 +90,14 @@ def slim(
         & w \cdot x_i \ge T - M_i z_i              & y_i = +1 \\
         & w \cdot x_i \le T - \delta + M_i z_i     & y_i = -1 \\
         & l_j \alpha_j \le w_j \le u_j \alpha_j, \quad \sum_j \alpha_j \le k \\
-        & z_i + z_{i'} \ge 1                       & x_i = x_{i'},\ y_i \ne y_{i'} \\
+        & z_i + z_{i'} + \sum_{x_{ij} > x_{i'j}} \alpha^+_j
+          + \sum_{x_{ij} < x_{i'j}} \alpha^-_j \ge 1  & y_i = +1,\ y_{i'} = -1 \\
         & w_j \in \mathbb Z,\ T \in \delta \mathbb Z,\ z_i, \alpha_j \in \{0, 1\}
 
-    with :math:`\delta` the grid step of the data (1 for integer data; the model counts totals in
-    units of it), :math:`s_i` the weight of the merged row i, and :math:`M_i` the smallest number
-    that frees row i for all allowed w and T.
+    with :math:`\alpha_j = \alpha^+_j + \alpha^-_j` for the signs of the points, :math:`\delta` the
+    grid step of the data (1 for integer data; the model counts totals in units of it), :math:`s_i`
+    the weight of the merged row i, and :math:`M_i` the smallest number that frees row i for all
+    allowed w, and for the thresholds T that are next to a row's total.
 
     Parameters
     ----------
@@ -101,6 +106,16 @@ def slim(
         :func:`risk_score`; a block of bins is then stated by its cuts.
     lam : float
         Its weight.
+    big_m : {"joint", "row"}
+        "joint": a card loses nothing by a threshold between the least total of a positive row and
+        :math:`\delta` above the largest of a negative one, for the same w, and :math:`M_i` frees
+        row i for these alone. Where rules limit errors, ``intercept_bounds`` are given, decimals
+        have no grid, or pairs of rows are too many, it is that of "row": over every w and T.
+        Rows of your own on T need "row".
+    pair_covers : bool
+        Whether nearby rows of opposite classes get the row that one of them is an error, or some
+        points tell them apart: of each row with the three nearest ones. They change no card and
+        raise the bound of the relaxation. Equal rows have theirs always.
     threshold_gap : float, optional
         For data on no usable grid: how far negative totals stay below T.
 
@@ -126,10 +141,13 @@ def slim(
     grid_rows = units.scale(rows.X)
     smallest, largest = ranges.totals(grid_rows)
     rule = _intercept_rule(rows, smallest, largest, units, intercept_bounds)
-    big_m = _big_m(rows, smallest, largest, rule, units)
-    if (big_m.max(initial=0.0) * POLICY.integrality_tolerance) >= units.gap / 2:
+    freeing = _big_m(rows, smallest, largest, rule, units)
+    joint = _is_joint(big_m, rows, units, rules, intercept_bounds)
+    if joint:
+        freeing = np.minimum(freeing, _joint_big_m(rows.y, grid_rows, ranges))
+    if (freeing.max(initial=0.0) * POLICY.integrality_tolerance) >= units.gap / 2:
         raise FormulationError(
-            f"{{big_m}} {big_m.max():.3g} times the integrality tolerance reaches half of the "
+            f"{{big_m}} {freeing.max():.3g} times the integrality tolerance reaches half of the "
             f"threshold gap {units.gap:g}: bin the columns, narrow the coefficients, or raise "
             "{threshold_gap}",
             big_m=...,
@@ -152,17 +170,23 @@ def slim(
     )
     return later(
         statement,
-        lambda: _program(statement, grid_rows, big_m, units),
+        lambda: _program(
+            statement, grid_rows, freeing, units, joint=joint, pair_covers=pair_covers
+        ),
         counts=True,
         simplify=divide_by_gcd,
     )
 
 
-def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Units) -> Program:
+def _program(
+    statement: Statement, X: FloatArray, big_m: FloatArray, units: _Units, *, joint: bool,
+    pair_covers: bool,
+) -> Program:  # fmt: skip
     """The algebra; X holds the merged rows in grid units, shape (m, p), big_m one M per row."""
     import pyomo.environ as pyo
 
     from milpscore.formulations.card_model import CardModel, linear
+    from milpscore.formulations.pair_covers import add_pair_covers
 
     refuse_if_too_large("slim", *X.shape)
     model, rows, rule = CardModel(statement), statement.design.merged, statement.intercept
@@ -173,12 +197,14 @@ def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Uni
     m.I_pos = pyo.Set(initialize=np.flatnonzero(y > 0).tolist(), within=m.I)
     m.I_neg = pyo.Set(initialize=np.flatnonzero(y < 0).tolist(), within=m.I)
     m.Q = pyo.RangeSet(0, len(rows.conflicts) - 1)
+    if joint:
+        m.beside_rows = pyo.Set(initialize=["T"])  # variables that no other row may speak of
 
     # Variables: points w, threshold T in grid units, errors z
     model.add_points()
     model.variable(
         "T",
-        lambda card: float(card.threshold / units.unit),
+        lambda card: (_beside_rows if joint else _threshold)(card, X, y, units),
         domain=pyo.Integers if units.on_grid else pyo.Reals,
         bounds=(float(-rule.upper / units.unit), float(-rule.lower / units.unit)),
     )
@@ -218,7 +244,11 @@ def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Uni
         both = m.z[positive] + m.z[negative]
         return both == 1 if units.on_grid else both >= 1
 
-    # (5) what else the card must meet
+    # (5) two rows of either class: an error, or points that tell them apart
+    if pair_covers:
+        add_pair_covers(model, X, errors)
+
+    # (6) what else the card must meet
     return model.program(
         penalty,
         wrong=errors,
@@ -276,6 +306,46 @@ def _big_m(
     """Return per row the least M that frees it for all allowed w and T; 0 or less: no error."""
     T_min, T_max = float(-rule.upper / units.unit), float(-rule.lower / units.unit)
     return np.where(rows.y > 0, T_max - smallest, largest - T_min + units.gap)
+
+
+def _is_joint(
+    asked: str, rows: MergedRows, units: _Units, rules: Sequence[Any], bounds: Any
+) -> bool:
+    """Whether big-M that are joint are asked for, valid, and made in time."""
+    if asked not in ("joint", "row"):
+        raise FormulationError(f"{{big_m}} must be joint or row, got {asked!r}", big_m=...)
+    positive = int(np.count_nonzero(rows.y > 0))
+    entries = positive * (len(rows.y) - positive) * rows.X.shape[1]
+    held = bounds is not None or any(rule.limits_answers for rule in rules)
+    return asked == "joint" and units.on_grid and not held and entries <= POLICY.joint_entries
+
+
+def _joint_big_m(y: IntArray, X: FloatArray, ranges: Ranges) -> FloatArray:
+    """Return per row the least M that frees it for all allowed w, and T next to a row for it."""
+    # T is at most 1 above a negative row's total for the same w, at least a positive one's
+    least = np.zeros(len(y))
+    for sign in (1, -1):
+        own, others = np.flatnonzero(y == sign), X[y == -sign]
+        step = max(POLICY.joint_at_once // max(others.size, 1), 1)
+        for start in range(0, len(own), step):
+            part = own[start : start + step]
+            apart = sign * (others[None, :, :] - X[part][:, None, :])
+            most = ranges.totals(apart.reshape(-1, X.shape[1]))[1]
+            least[part] = 1.0 + most.reshape(len(part), -1).max(axis=1)
+    return least
+
+
+def _threshold(card: Card, X: FloatArray, y: IntArray, units: _Units) -> float:
+    """Return a card's threshold in grid units."""
+    return float(card.threshold / units.unit)
+
+
+def _beside_rows(card: Card, X: FloatArray, y: IntArray, units: _Units) -> float:
+    """Return the nearest threshold next to a row's total, in grid units: none errs on more."""
+    total = X @ card.coefficients.astype(np.float64)
+    most = float(total[y < 0].max()) + units.gap
+    least = min(float(total[y > 0].min()), most)
+    return min(max(_threshold(card, X, y, units), least), most)
 
 
 def _errors(card: Card, X: FloatArray, y: IntArray, units: _Units) -> IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,39 @@ class CardModel:
         if statement.max_terms is not None:
             m.at_most_k_terms = pyo.Constraint(expr=terms <= statement.max_terms)
         return m.l0_penalty * terms
+
+    def add_signs(self) -> tuple[list[Any], list[Any]]:
+        """Binaries that are 1 where w_j is above, and below 0; None where it cannot be.
+
+        alpha_j is their sum: where the points have one sign, it is the sign itself.
+        """
+        m = self.m
+        ends = zip(self.statement.coef_min.tolist(), self.statement.coef_max.tolist(), strict=True)
+        low, high = (list(each) for each in zip(*ends, strict=True))
+        alpha = m.component("alpha")
+        both = [j for j in m.J if alpha is None or low[j] < 0 < high[j]]
+        m.J_signs = pyo.Set(initialize=both, within=m.J)
+        for name, side in (("above_zero", 1), ("below_zero", -1)):
+            implied = partial(lambda side, card: (side * card.coefficients > 0).astype(int), side)
+            self.variable(name, implied, m.J_signs, domain=pyo.Binary)
+        up, down = m.above_zero, m.below_zero
+
+        m.signed_above = pyo.Constraint(
+            m.J_signs, rule=lambda m, j: m.w[j] - max(high[j], 0) * up[j] + down[j] <= 0
+        )
+        m.signed_below = pyo.Constraint(
+            m.J_signs, rule=lambda m, j: m.w[j] - min(low[j], 0) * down[j] - up[j] >= 0
+        )
+        m.one_sign = pyo.Constraint(
+            m.J_signs,
+            rule=lambda m, j: (
+                up[j] + down[j] <= 1 if alpha is None else up[j] + down[j] - alpha[j] == 0
+            ),
+        )
+        signed = frozenset(both)
+        above = [up[j] if j in signed else alpha[j] if high[j] > 0 else None for j in m.J]
+        below = [down[j] if j in signed else alpha[j] if low[j] < 0 else None for j in m.J]
+        return above, below
 
     def _add_sets(self) -> None:
         """w_j equals exactly one value of its explicit set."""

@@ -27,6 +27,12 @@ class FormulationPolicy:
         Kinks that a cone program of Facets states at first; more if an answer lies beyond them.
     max_pairs : int
         Rows for pairs of dominated rows in the strongest SLIM program.
+    near_rows, compared_rows, compared_at_once : int
+        Pair covers of a row, rows of a class that are looked at for them, and how many of these at
+        once.
+    joint_entries, joint_at_once : int
+        Entries of the differences of all rows of opposite classes, up to which big-M are joint, and
+        how many of them are made at once.
     large_cost : float
         Largest factor in the row of a limit on errors; larger costs are scaled to it.
     steepest, flattest : float
@@ -46,6 +52,11 @@ class FormulationPolicy:
     max_ramps: int = 200_000
     first_levels: int = 4
     max_pairs: int = 20_000
+    near_rows: int = 3
+    compared_rows: int = 5_000
+    compared_at_once: int = 500
+    joint_entries: int = 30_000_000
+    joint_at_once: int = 2_000_000
     large_cost: float = 1e4
     steepest: float = 40.0
     flattest: float = 1e-3

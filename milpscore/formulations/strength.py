@@ -1,4 +1,4 @@
-"""One 0-1 statement as four programs, from the weakest to the strongest, for comparisons."""
+"""One 0-1 statement as six programs, from the weakest to the strongest, for comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from milpscore.core.statement import Statement
 from milpscore.formulations._slim import slim
 from milpscore.formulations.policy import POLICY
 
-STRENGTHS = ("textbook", "row_big_m", "merged", "conflicts")
+STRENGTHS = ("textbook", "row_big_m", "merged", "conflicts", "covers", "joint_big_m")
 """From the weakest to the strongest; see :func:`slim_program`."""
 
 
@@ -41,10 +41,10 @@ class _UnpairedRows(Design):
         return replace(super().merged, conflicts=np.empty((0, 2), dtype=np.int64))
 
 
-def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) -> Program:
-    r"""State :func:`milpscore.formulations.slim` in one of four strengths.
+def slim_program(design: Design, strength: str = "joint_big_m", **arguments: Any) -> Program:
+    r"""State :func:`milpscore.formulations.slim` in one of six strengths.
 
-    All four allow the same cards with the same objective; their LP bounds grow from one to the
+    All six allow the same cards with the same objective; their LP bounds grow from one to the
     next, and never fall.
 
     ``textbook``
@@ -58,6 +58,12 @@ def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) 
         rows: with :math:`w \cdot (x_i - x_k) \le 0` for every allowed w, z_i + z_k >= 1 for i
         positive and k negative, z_i >= z_k for both positive, z_k >= z_i for both negative. Free
         signs leave no row dominated; coefficients with signs (``coef_min`` or ``coef_max`` 0) do.
+    ``covers``
+        Also, for nearby rows of opposite classes, that one of them is an error or points tell them
+        apart, by their signs: free signs lose nothing here.
+    ``joint_big_m``
+        Also per row the least M that frees it where the threshold is next to a row's total for the
+        same points: the default of :func:`slim`, and the dominated rows.
 
     References
     ----------
@@ -68,9 +74,14 @@ def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) 
     if strength not in STRENGTHS:
         raise OptionError(f"unknown strength {strength!r}; there are {', '.join(STRENGTHS)}")
     content = {field.name: getattr(design, field.name) for field in fields(Design)}
-    kinds = (_RawRows, _RawRows, _UnpairedRows, Design)
+    kinds = (_RawRows, _RawRows, _UnpairedRows, Design, Design, Design)
     kind = dict(zip(STRENGTHS, kinds, strict=True))[strength]
-    program = slim(kind(**content), **arguments)
+    rank = STRENGTHS.index(strength)
+    tightening: dict[str, Any] = {
+        "pair_covers": rank >= STRENGTHS.index("covers"),
+        "big_m": "joint" if strength == "joint_big_m" else "row",
+    }
+    program = slim(kind(**content), **tightening, **arguments)
     if program.statement.intercept.kind != "grid":
         raise NotApplicableError(
             "the strengths are compared on data with a grid, and these columns have none: bin "
@@ -78,7 +89,7 @@ def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) 
         )
     if strength == "textbook":
         _use_one_big_m(program)
-    if strength == "conflicts":
+    if rank >= STRENGTHS.index("conflicts"):
         _add_dominated(program)
     return program
 

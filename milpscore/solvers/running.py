@@ -58,7 +58,7 @@ class Watch(Progress):
                 values = np.array(data.mip_solution, dtype=np.float64)
                 self.best = min(self.best, self.judge(values))
             shown = float(objective / self.scale) if self.judge is None else self.best
-            point = TracePoint(self.seconds, shown, bound, nodes)
+            point = TracePoint(self.seconds, shown, min(bound, shown), nodes)
             self.trace.append(point)
             for each in self.listeners:
                 each(point)

@@ -108,6 +108,7 @@ class Session:
         self.idle = [v for v in every if id(v) not in self._position and not v.fixed]
         self._require_finite_ranges()
         self._require_stated_objective()
+        program.require_apart()
         self.state = state_of(program.model)
         self.scale = _cost_scale(self.cost)
         self.highs = self.copy(relaxed=False)

@@ -20,6 +20,7 @@ import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from designs import binned, card_of, design, noisy
+from pyomo.core.expr.visitor import identify_variables
 
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
@@ -153,9 +154,14 @@ def test_hyphens_name_a_formulation_and_unknown_ones_are_refused() -> None:
 
 def test_sizes_are_what_the_page_says() -> None:
     # 2 points, T, 2 alphas, 5 errors; the rows hold 6 data, 5 T, 5 z, the links 8, the pair 2
+    plain = slim(five_rows(), coef_min=-2, coef_max=3, pair_covers=False)
+    assert plain.size == Size(rows=5 + 1 + 4, columns=10, integers=10, nonzeros=26)
     program = slim(five_rows(), coef_min=-2, coef_max=3)
-    assert program.size == Size(rows=5 + 1 + 4, columns=10, integers=10, nonzeros=26)
     m = program.model
+    # two signs a column, three rows of three entries each; the pairs' own rows
+    differing = sum(len(list(identify_variables(row.body))) for row in m.pair_covers.values())
+    assert len(m.pair_covers) == 5
+    assert program.size == Size(10 + 6 + 5, 10 + 4, 10 + 4, 26 + 18 + differing)
     assert len(m.positive_rows) + len(m.negative_rows) == 5
     assert len(m.contradictions) == 1
     assert hinge(five_rows()).size.integers == 3

@@ -1,4 +1,4 @@
-"""Four programs of one 0-1 statement: equal optima, growing bounds, valid cuts."""
+"""Five programs of one 0-1 statement: equal optima, growing bounds, valid cuts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_sizes_say_what_was_merged() -> None:
     design = make_design(X, y)
     sizes = {name: len(slim_program(design, name).model.z) for name in STRENGTHS}
     assert sizes["textbook"] == sizes["row_big_m"] == 60
-    assert sizes["merged"] == sizes["conflicts"] == len(design.merged.y) < 60
+    assert sizes["merged"] == sizes["conflicts"] == sizes["covers"] == len(design.merged.y) < 60
 
 
 def test_unknown_strengths_and_data_off_the_grid_are_refused() -> None:

@@ -1,0 +1,186 @@
+"""What tightens the 0-1 program: no card breaks it, and bounds rise, to no optimum's above."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from pyomo.repn import generate_standard_repn
+
+from milpscore.constraints import MaxFPR
+from milpscore.core.card import Card
+from milpscore.core.errors import FormulationError
+from milpscore.core.result import Claim
+from milpscore.formulations import slim
+from milpscore.formulations.pair_covers import nearest_pairs
+from milpscore.formulations.policy import POLICY
+from milpscore.solvers import solve
+from milpscore.verify import check
+
+CASES: dict[str, dict[str, Any]] = {
+    "free": {"coef_min": -3, "coef_max": 3, "max_terms": 2},
+    "uncounted": {"coef_min": -2, "coef_max": 2, "l0_penalty": 0.0},
+    "signs": {"coef_min": [0, -3, -2], "coef_max": [3, 0, 2], "max_terms": 2},
+    "forced": {"coef_min": [1, -3, -2], "coef_max": [3, -1, 2]},
+    "sets": {"coef_sets": {"x1": [-4, 0, 3], "x2": [-1, 1]}, "max_terms": 3},
+    "uncounted signs": {"coef_min": [0, -3, 1], "coef_max": [3, 0, 2], "l0_penalty": 0.0},
+}
+
+
+def table(seed: int, decimals: bool = False) -> tuple[Any, Any]:
+    """Rows of three columns with repeats, contradictions and weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, size=(24, 3)).astype(np.float64)
+    y = (X[:, 0] - X[:, 1] + rng.normal(size=24) > 0).astype(int)
+    y[:2] = 0, 1
+    return (X + rng.random((24, 3)) if decimals else X), y
+
+
+def choices_of(statement: Any) -> list[Any]:
+    """The values of each coefficient."""
+    ends = zip(*(end.tolist() for end in statement.ranges), strict=True)
+    ranges = (range(low, high + 1) for low, high in ends)
+    return [statement.coef_sets.get(j, values) for j, values in enumerate(ranges)]
+
+
+@pytest.mark.parametrize("decimals", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_no_card_breaks_a_cover(case: str, decimals: bool) -> None:
+    program = slim(*table(3, decimals), **CASES[case])
+    statement, rng = program.statement, np.random.default_rng(5)
+    assert len(program.model.pair_covers) > 0
+    choices = choices_of(statement)
+    for _ in range(60):
+        w = np.array([rng.choice(list(values)) for values in choices], dtype=np.int64)
+        if statement.max_terms is not None and np.count_nonzero(w) > statement.max_terms:
+            continue
+        rule = statement.intercept
+        anywhere = rng.uniform(float(rule.lower), float(rule.upper))
+        for card in (statement.with_best_intercept(w), Card(w, rule.nearest(anywhere))):
+            assert check(program, card).violations == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("case", CASES)
+def test_they_change_no_optimum_and_raise_bounds(case: str, seed: int) -> None:
+    with_them = slim(*table(seed), **CASES[case])
+    without = slim(*table(seed), **CASES[case], pair_covers=False, big_m="row")
+    exact, other = solve(with_them, "highs", progress=False), solve(without, "tree", progress=False)
+    assert exact.claim is other.claim is Claim.OPTIMAL
+    assert exact.objective == pytest.approx(other.objective, abs=1e-9)
+    tight, loose = (solve(p.relaxed(), "highs").dual_bound for p in (with_them, without))
+    assert loose - 1e-9 <= tight <= exact.objective + 1e-9
+
+
+@pytest.mark.parametrize("tightening", [{}, {"pair_covers": False}, {"big_m": "row"}])
+def test_rows_of_ones_own_keep_their_meaning(tightening: dict[str, Any]) -> None:
+    answers = []
+    for given in (tightening, {"pair_covers": False, "big_m": "row"}):
+        program = slim(*table(1), coef_min=-3, coef_max=3, **given)
+        m = program.model
+        m.knapsack = pyo.Constraint(expr=2 * m.w[0] + 3 * m.w[1] - m.w[2] <= -4)
+        m.errors = pyo.Constraint(expr=sum(m.z[i] for i in m.I_neg) <= 2)
+        answers.append(solve(program, "highs", progress=False).objective)
+    assert answers[0] == pytest.approx(answers[1], abs=1e-9)
+
+
+def spoken(m: Any) -> None:
+    """A row on T."""
+    m.late = pyo.Constraint(expr=3 + m.w[0] <= m.T)
+
+
+def bounded(m: Any) -> None:
+    """Another bound of T."""
+    m.T.setlb(2)
+
+
+@pytest.mark.parametrize("edit", [spoken, bounded, lambda m: m.T.fix(1)])
+def test_rows_on_the_threshold_need_big_m_of_their_own(edit: Any, tmp_path: Any) -> None:
+    program = slim(*table(1), coef_min=-3, coef_max=3)
+    edit(program.model)
+    for use in (lambda: solve(program, "highs"), lambda: program.write(tmp_path / "model.lp")):
+        with pytest.raises(FormulationError, match=r"holds T next to .* big_m"):
+            use()
+    with_cuts, without = (
+        slim(*table(1), coef_min=-3, coef_max=3, big_m="row", pair_covers=covers)
+        for covers in (True, False)
+    )
+    edit(with_cuts.model)
+    edit(without.model)
+    values = [solve(p, "highs", progress=False).objective for p in (with_cuts, without)]
+    assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("case", CASES)
+def test_joint_big_m_are_the_least_over_cards_and_thresholds_beside_rows(
+    case: str, seed: int
+) -> None:
+    X, y = table(seed)
+    program = slim(X, y, **CASES[case])
+    statement, m = program.statement, program.model
+    rows, sign = statement.design.merged.X, statement.design.merged.y
+    choices = choices_of(statement)
+    W = np.array(list(product(*choices)))
+    if statement.max_terms is not None:
+        W = W[np.count_nonzero(W, axis=1) <= statement.max_terms]
+    totals = rows @ W.T
+    most, least = totals[sign < 0].max(axis=0) + 1, totals[sign > 0].min(axis=0)
+    needed = np.where(sign[:, None] > 0, most - totals, totals - least + 1).max(axis=1)
+    ends = ((m.positive_rows, 1), (m.negative_rows, -1))
+    for i, need in enumerate(needed.tolist()):
+        stated = next((c[i] for c, _ in ends if i in c), None)
+        if stated is None:
+            assert need <= 0
+            continue
+        repn = generate_standard_repn(stated.body)
+        big_m = dict(zip(map(id, repn.linear_vars), repn.linear_coefs, strict=True))[id(m.z[i])]
+        assert abs(big_m) >= need - 1e-9
+        if not statement.coef_sets:
+            assert abs(big_m) == need
+
+
+def test_big_m_of_rows_where_joint_ones_would_cut_cards_off() -> None:
+    X, y = table(2)
+    joint, row = (slim(X, y, big_m=kind) for kind in ("joint", "row"))
+    assert joint.model.component("beside_rows") is not None
+    held = [
+        row,
+        slim(X, y, intercept_bounds=(-4, 4)),
+        slim(X, y, constraints=[MaxFPR(0.2)]),
+        slim(*table(2, decimals=True)),
+    ]
+    assert all(program.model.component("beside_rows") is None for program in held)
+    with pytest.raises(FormulationError, match="big_m must be joint or row"):
+        slim(X, y, big_m="least")
+
+
+def test_the_pairs_are_the_nearest_rows_of_the_other_class() -> None:
+    X, y = table(7, decimals=True)
+    X[:, 2] = X[:, 2] > 2
+    sign, width = np.where(y > 0, 1, -1), np.ptp(X, axis=0)
+    expected = set()
+    for i in range(len(X)):
+        others = [k for k in range(len(X)) if sign[k] != sign[i] and (X[i] != X[k]).any()]
+        apart = {k: ((X[i] != X[k]).sum(), (abs(X[i] - X[k]) / width)[:2].sum()) for k in others}
+        near = sorted(others, key=lambda k: (apart[k], k))[: POLICY.near_rows]
+        expected |= {(i, k) if sign[i] > 0 else (k, i) for k in near}
+    assert {(i, k) for i, k in nearest_pairs(X, sign, np.ones(len(X))).tolist()} == expected
+
+
+def test_few_rows_are_compared_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    import milpscore.formulations.pair_covers as module
+
+    X, y = table(9, decimals=True)
+    weight = np.arange(1.0, len(X) + 1.0)
+    monkeypatch.setattr(module, "POLICY", replace(POLICY, compared_rows=4, compared_at_once=2))
+    pairs = nearest_pairs(X, np.where(y > 0, 1, -1), weight)
+    for side, label in ((0, 1), (1, 0)):
+        heaviest = np.flatnonzero(y == label)[-4:]
+        assert set(pairs[:, side].tolist()) <= set(heaviest.tolist())
+    assert len(pairs) >= 4
