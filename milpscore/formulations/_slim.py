@@ -343,9 +343,9 @@ def _threshold(card: Card, X: FloatArray, y: IntArray, units: _Units) -> float:
 def _beside_rows(card: Card, X: FloatArray, y: IntArray, units: _Units) -> float:
     """Return the nearest threshold next to a row's total, in grid units: none errs on more."""
     total = X @ card.coefficients.astype(np.float64)
-    most = float(total[y < 0].max()) + units.gap
-    least = min(float(total[y > 0].min()), most)
-    return min(max(_threshold(card, X, y, units), least), most)
+    # between the two no row is an error if they part the classes, else each is next to a row
+    ends = sorted((float(total[y > 0].min()), float(total[y < 0].max()) + units.gap))
+    return min(max(_threshold(card, X, y, units), ends[0]), ends[1])
 
 
 def _errors(card: Card, X: FloatArray, y: IntArray, units: _Units) -> IntArray:

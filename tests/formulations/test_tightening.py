@@ -97,6 +97,14 @@ def bounded(m: Any) -> None:
     m.T.setlb(2)
 
 
+def test_a_card_that_parts_the_classes_by_far_is_filled_in() -> None:
+    program = slim([[0, 1], [30, 0]], [1, 0], coef_min=-1, coef_max=0)
+    for threshold in range(-24, 1):
+        card = Card(np.array([-1, 0]), program.statement.intercept.nearest(-threshold))
+        assert check(program, card).violations == ()
+    assert solve(program, "highs", progress=False).claim is Claim.OPTIMAL
+
+
 @pytest.mark.parametrize("edit", [spoken, bounded, lambda m: m.T.fix(1)])
 def test_rows_on_the_threshold_need_big_m_of_their_own(edit: Any, tmp_path: Any) -> None:
     program = slim(*table(1), coef_min=-3, coef_max=3)
