@@ -110,14 +110,14 @@ class FloatTotals:
     Attributes
     ----------
     values : ndarray of shape (n,)
-    error : float
-        A bound on the rounding error of any of them.
+    error : ndarray of shape (n,) or float
+        A bound on the rounding error of each: a large row leaves small ones as they are.
     rest : ndarray of shape (n,) or float
         What the totals are beyond ``values``: a threshold may lie as far away as they do.
     """
 
     values: FloatArray
-    error: float
+    error: FloatArray | float
     rest: FloatArray | float = 0.0
 
     def exact(self, row: int) -> Fraction:
@@ -152,7 +152,7 @@ def card_totals(X: FloatArray, step: Fraction | None, card: Card) -> Totals:
         if reach < 2.0**53:
             exact = counts.astype(np.float64) @ w.astype(np.float64)
             return GridTotals(exact.astype(np.int64), step)
-    magnitude = float((np.abs(X[:, used]) @ np.abs(w).astype(np.float64)).max(initial=0.0))
+    magnitude = np.abs(X[:, used]) @ np.abs(w).astype(np.float64)
     values, rest = _two_fold(X[:, used], w)
     return FloatTotals(values, 2.0**-52 * (magnitude + 1.0), rest)
 

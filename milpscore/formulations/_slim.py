@@ -142,9 +142,12 @@ def slim(
     smallest, largest = ranges.totals(grid_rows)
     rule = _intercept_rule(rows, smallest, largest, units, intercept_bounds)
     freeing = _big_m(rows, smallest, largest, rule, units)
+    freeing[freeing <= 0] = -1.0  # no card errs there, whatever its threshold
     joint = _is_joint(big_m, rows, units, rules, intercept_bounds)
     if joint:
-        freeing = np.minimum(freeing, _joint_big_m(rows.y, grid_rows, ranges))
+        # a row that is right at every threshold next to a row keeps the others away: its M is 0
+        least = np.minimum(freeing, _joint_big_m(rows.y, grid_rows, ranges))
+        freeing = np.where(freeing < 0, freeing, np.maximum(least, 0.0))
     if (freeing.max(initial=0.0) * POLICY.integrality_tolerance) >= units.gap / 2:
         raise FormulationError(
             f"{{big_m}} {freeing.max():.3g} times the integrality tolerance reaches half of the "
@@ -220,17 +223,17 @@ def _program(
     m.loss = pyo.Expression(expr=linear(errors, rows.weight / float(rows.weight.sum())))
 
     # (2) positive rows reach T, (3) negative rows stay delta below T, unless z_i = 1
-    M = big_m.tolist()
+    M, idle = big_m.tolist(), frozenset(np.flatnonzero(big_m < 0).tolist())
 
     @m.Constraint(m.I_pos)
     def positive_rows(m: Any, i: int) -> Any:
-        if M[i] <= 0:
+        if i in idle:
             return pyo.Constraint.Skip
         return model.points.linear(X[i]) - m.T + M[i] * m.z[i] >= 0
 
     @m.Constraint(m.I_neg)
     def negative_rows(m: Any, i: int) -> Any:
-        if M[i] <= 0:
+        if i in idle:
             return pyo.Constraint.Skip
         return model.points.linear(X[i]) - m.T - M[i] * m.z[i] <= -units.gap
 

@@ -105,6 +105,12 @@ def test_a_card_that_parts_the_classes_by_far_is_filled_in() -> None:
     assert solve(program, "highs", progress=False).claim is Claim.OPTIMAL
 
 
+def test_rows_that_are_always_right_hold_the_threshold() -> None:
+    program = slim([[0], [1]], [0, 1], coef_min=[2], coef_max=[2])
+    result = solve(program, "highs", progress=False)
+    assert (result.claim, result.loss) == (Claim.OPTIMAL, 0.0)
+
+
 @pytest.mark.parametrize("edit", [spoken, bounded, lambda m: m.T.fix(1)])
 def test_rows_on_the_threshold_need_big_m_of_their_own(edit: Any, tmp_path: Any) -> None:
     program = slim(*table(1), coef_min=-3, coef_max=3)
@@ -145,10 +151,12 @@ def test_joint_big_m_are_the_least_over_cards_and_thresholds_beside_rows(
             assert need <= 0
             continue
         repn = generate_standard_repn(stated.body)
-        big_m = dict(zip(map(id, repn.linear_vars), repn.linear_coefs, strict=True))[id(m.z[i])]
-        assert abs(big_m) >= need - 1e-9
+        entries = dict(zip(map(id, repn.linear_vars), repn.linear_coefs, strict=True))
+        big_m = abs(entries.get(id(m.z[i]), 0.0))
+        assert big_m >= need - 1e-9
+        assert (big_m == 0.0) == (m.z[i].ub == 0)
         if not statement.coef_sets:
-            assert abs(big_m) == need
+            assert big_m == max(need, 0.0)
 
 
 def test_big_m_of_rows_where_joint_ones_would_cut_cards_off() -> None:

@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 import pytest
 from designs import binned, card_of, design, noisy
 
+from milpscore.constraints import MinTPR
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.program import Program
@@ -90,6 +91,14 @@ def test_data_on_no_grid(seed: int) -> None:
     assert not figures.exact
     totals = made.X @ card.coefficients
     assert figures.loss == pytest.approx(np.mean((totals >= -0.25) != (made.y > 0)))
+
+
+def test_large_rows_leave_small_totals_as_they_are() -> None:
+    made = design([[0.0, -1e-7], [-2e9, 0.0], [0.0, 0.0]], [1, 1, -1], [0.7, 0.3, 0.3])
+    for rules in ((), (MinTPR(0.5),)):
+        program = slim(made, coef_min=-1, coef_max=0, constraints=rules)
+        result = solve(program, "tree", progress=False)
+        assert (result.claim, result.loss, result.terms) == (Claim.OPTIMAL, 0.0, 2)
 
 
 def test_a_total_on_the_threshold_is_undecided_without_a_grid() -> None:
