@@ -17,3 +17,4 @@ from .merged_rows import (
 )
 from .onehot_codes import BinnedDesign as BinnedDesign
 from .ordinal import OrdinalDesign as OrdinalDesign, make_ordinal_design as make_ordinal_design
+from .pairs import make_pair_design as make_pair_design

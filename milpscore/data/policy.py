@@ -39,6 +39,8 @@ class DataPolicy:
         Bytes of text beyond which a file is not read into memory as a whole.
     merged_cells : int
         Cells of a file from which merging is quicker than holding it, if its rows are not needed.
+    pair_cells : int
+        Numbers in the differences of all pairs of distinct rows.
     max_rows_in_memory : int
         Rows of a table in memory beyond which it is merged.
     duckdb_share : float
@@ -72,6 +74,7 @@ class DataPolicy:
     coded_values: int = 16
     memory_limit: str = "2GB"
     max_bytes_in_memory: int = 250_000_000
+    pair_cells: int = 30_000_000
     merged_cells: int = 2_000_000
     max_rows_in_memory: int = 2_000_000
     duckdb_share: float = 0.75
