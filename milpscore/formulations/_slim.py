@@ -144,11 +144,14 @@ def slim(
     freeing = _big_m(rows, smallest, largest, rule, units)
     freeing[freeing <= 0] = -1.0  # no card errs there, whatever its threshold
     joint = _is_joint(big_m, rows, units, rules, intercept_bounds)
-    if joint:
+
+    def tightened() -> FloatArray:
         # a row that is right at every threshold next to a row keeps the others away: its M is 0
         least = np.minimum(freeing, _joint_big_m(rows.y, grid_rows, ranges))
-        freeing = np.where(freeing < 0, freeing, np.maximum(least, 0.0))
-    if (freeing.max(initial=0.0) * POLICY.integrality_tolerance) >= units.gap / 2:
+        return np.where(freeing < 0, freeing, np.maximum(least, 0.0))
+
+    most = units.gap / 2 / POLICY.integrality_tolerance
+    if freeing.max(initial=0.0) >= most and not (joint and tightened().max() < most):
         raise FormulationError(
             f"{{big_m}} {freeing.max():.3g} times the integrality tolerance reaches half of the "
             f"threshold gap {units.gap:g}: bin the columns, narrow the coefficients, or raise "
@@ -173,8 +176,13 @@ def slim(
     )
     return later(
         statement,
-        lambda: _program(
-            statement, grid_rows, freeing, units, joint=joint, pair_covers=pair_covers
+        lambda: _program(  # a search needs no model, and no big-M
+            statement,
+            grid_rows,
+            tightened() if joint else freeing,
+            units,
+            joint=joint,
+            pair_covers=pair_covers,
         ),
         counts=True,
         simplify=divide_by_gcd,
@@ -212,7 +220,8 @@ def _program(
         bounds=(float(-rule.upper / units.unit), float(-rule.lower / units.unit)),
     )
     model.variable("z", lambda card: _errors(card, X, y, units), m.I, domain=pyo.Binary)
-    for i in np.flatnonzero(big_m <= 0).tolist():
+    idle = frozenset(np.flatnonzero(big_m < 0).tolist())
+    for i in sorted(idle):
         m.z[i].setub(0)  # no allowed card errs on this row
     penalty = model.add_terms() + model.add_l1()
     for jumps in statement.penalties[2:]:
@@ -223,7 +232,7 @@ def _program(
     m.loss = pyo.Expression(expr=linear(errors, rows.weight / float(rows.weight.sum())))
 
     # (2) positive rows reach T, (3) negative rows stay delta below T, unless z_i = 1
-    M, idle = big_m.tolist(), frozenset(np.flatnonzero(big_m < 0).tolist())
+    M = big_m.tolist()
 
     @m.Constraint(m.I_pos)
     def positive_rows(m: Any, i: int) -> Any:
@@ -354,7 +363,7 @@ def _beside_rows(card: Card, X: FloatArray, y: IntArray, units: _Units) -> float
 def _errors(card: Card, X: FloatArray, y: IntArray, units: _Units) -> IntArray:
     """Return 1 for each merged row on which the card errs, else 0; shape (m,)."""
     total = X @ card.coefficients.astype(np.float64)
-    slack = total - float(card.threshold / units.unit)
+    slack = total - _threshold(card, X, y, units)
     # off the grid T may sit exactly on a total, or gap above one, and rounding must not tip it
     rounding = 0.0 if units.on_grid else RELATIVE_ROUNDING * max(1.0, float(np.abs(total).max()))
     return np.where(y > 0, slack < -rounding, slack > rounding - units.gap).astype(np.int64)
