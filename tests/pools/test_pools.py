@@ -198,7 +198,8 @@ def test_limits_say_what_stopped_the_search() -> None:
 
 
 @pytest.mark.parametrize(("name", "owner", "method"), [
-    ("risk_score", Relaxation, "solve"), ("slim", Walk, "run"),
+    ("risk_score", Relaxation, "solve"), ("risk_score", risk.AllCards, "_finish"),
+    ("slim", Walk, "run"),
 ])  # fmt: skip
 def test_an_interrupt_between_nodes_leaves_a_valid_pool(
     name: str, owner: Any, method: str, monkeypatch: pytest.MonkeyPatch

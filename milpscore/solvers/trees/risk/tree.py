@@ -284,9 +284,9 @@ class RiskTree(BestFirst):
         ):
             self.round(node)
         self.expanded += 1
-        parts = _halve_slope(node, self.cutoff) or split(self.arrays, node)
-        self._open(parts)
-        if not parts:
+        if parts := _halve_slope(node, self.cutoff) or split(self.arrays, node):
+            self._open(parts)
+        else:
             self._finish(node)
 
     def _open(self, parts: list[Node]) -> None:
