@@ -49,9 +49,10 @@ class SignedSupports:
         self.seen = self.nodes = 0
         self.columns = p.candidates
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
-        self.fixed = p.least + p.forced_penalty
+        net, codes, lost = p.without_handicaps()
+        self.fixed = p.least + p.forced_penalty + lost * p.unit
         self.cost = p.penalty[self.columns]
-        self.pairs = Pairs(p, self.spare, remaining)
+        self.pairs = Pairs(p, net, codes, self.spare, remaining)
         place = {int(j): at for at, j in enumerate(self.columns)}
         self.twin = np.array([place.get(int(p.twin[j]), -1) for j in self.columns], np.int64)
         signs = [(p.points[j].max() > 0, p.points[j].min() < 0) for j in self.columns.tolist()]
@@ -215,10 +216,13 @@ class SignedSupports:
 class Pairs:
     """Pairs of rows in a program that covers them with literals, and the weights of its duals."""
 
-    def __init__(self, patterns: Patterns, spare: int, remaining: Callable[[], float]) -> None:
+    def __init__(
+        self, patterns: Patterns, net: NDArray[Any], codes: NDArray[Any], spare: int,
+        remaining: Callable[[], float],
+    ) -> None:  # fmt: skip
         p, self.remaining = patterns, remaining
-        weight = np.abs(p.net.astype(np.int64))
-        sides = np.flatnonzero(p.net > 0), np.flatnonzero(p.net < 0)
+        weight = np.abs(net.astype(np.int64))
+        sides = np.flatnonzero(net > 0), np.flatnonzero(net < 0)
         few = min(math.isqrt(POLICY.most_pairs), *(max(len(rows), 1) for rows in sides))
         kept = [
             np.sort(rows[np.argsort(-weight[rows], kind="stable")[: POLICY.most_pairs // few]])
@@ -227,8 +231,8 @@ class Pairs:
         rows = np.concatenate(kept)
         self.positive = len(kept[0])
         self.weight = weight[rows]
-        self.codes = np.ascontiguousarray(p.codes[p.candidates][:, rows].T)
-        self.forced = np.ascontiguousarray(p.codes[p.forced][:, rows].T)
+        self.codes = np.ascontiguousarray(codes[p.candidates][:, rows].T)
+        self.forced = np.ascontiguousarray(codes[p.parting][:, rows].T)
         self.columns = self.codes.shape[1]
         large = int(self.weight.sum()).bit_length() + self.columns.bit_length()
         self.parts = 1 << max(0, min(POLICY.unit_parts, 61 - large))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray, common_step, on_grid
@@ -29,8 +30,9 @@ class Patterns:
     all weight; ``base``: the units any card errs on. ``codes`` (p, m) numbers each column's
     ``cards`` (p,) values in ``values`` (p, most); ``points``: the nonzero ones of ``choices``.
     Thresholds lie in ``t_low``, ``t_high``; ``every_cut``: that loses no best card. ``thrifty``:
-    cards that others are as good as may be left out. ``forced`` columns cannot be 0, other
-    ``candidates`` may help; ``twin`` (p,): an equal or mirrored column without which this one is
+    cards that others are as good as may be left out. ``forced`` columns cannot be 0; all but the
+    ``handicaps``, which raise negative rows by one weight, are ``parting``. Other ``candidates``
+    may help; ``twin`` (p,): an equal or mirrored column without which this one is
     never needed, or -1. ``primitive``: some best card has weights without a common divisor.
     ``price``, ``penalty`` (p,): what a point, and the column used, cost at least. ``limits``: costs
     of rows where they are wrong, and the most allowed; ``signed``: the rows' units, by class.
@@ -76,6 +78,8 @@ class Patterns:
         self.points = [values[values != 0] for values in self.choices]
         without_0 = [j for j, values in enumerate(self.choices) if 0 not in values]
         self.forced = np.array(without_0, dtype=np.int64)
+        self.handicaps = self.forced[[self._is_handicap(j) for j in without_0]]
+        self.parting = np.setdiff1d(self.forced, self.handicaps)
         smallest = [float(np.abs(values).min(initial=POLICY.most_total)) for values in self.points]
         self.penalty = self.l0 + self.price * np.array(smallest, dtype=float)
         self.every_cut = self.thrifty and self._has_every_cut()
@@ -105,6 +109,19 @@ class Patterns:
     def allowed(self, w: IntArray, threshold: int) -> bool:
         """Whether a card of the search meets the constraints as well."""
         return not self.constrained or not self.statement.violations(self.card(w, threshold))
+
+    def without_handicaps(self) -> tuple[NDArray[Any], NDArray[Any], int]:
+        """Return (net weights, codes, units any card errs on) of rows told apart by the rest."""
+        if not len(self.handicaps):
+            return self.net, self.codes, 0
+        left = np.delete(self.codes, self.handicaps, axis=0)
+        _, sample, label = np.unique(left, axis=1, return_index=True, return_inverse=True)
+        net = np.zeros(len(sample), np.int64)
+        np.add.at(net, label.ravel(), self.net)
+        lost = (int(np.abs(self.net.astype(np.int64)).sum()) - int(np.abs(net).sum())) // 2
+        kept = net != 0
+        kept[0] |= not kept.any()
+        return net[kept], self.codes[:, sample[kept]], lost
 
     def may_use(self, columns: Sequence[int]) -> bool:
         """Whether the constraints leave a card with points on exactly these columns."""
@@ -217,6 +234,14 @@ class Patterns:
         both = np.stack([self.X * ends[:, 0], self.X * ends[:, 1]])
         least, most = -both.min(axis=0), both.max(axis=0)
         return -largest_sums(least, free, spare), largest_sums(most, free, spare)
+
+    def _is_handicap(self, j: int) -> bool:
+        """Whether a column has one weight, and each negative row no less of it than any other."""
+        if len(self.points[j]) > 1 or self.bits:
+            return False
+        own = self.X[:, j] * self.points[j]
+        positive, negative = own[self.net > 0], own[self.net < 0]
+        return bool(positive.max(initial=own.min()) <= negative.min(initial=own.max()))
 
     def _find_candidates(self) -> IntArray:
         """Columns that may be 0, may be something else, and do not only move the threshold."""

@@ -53,7 +53,7 @@ class Supports:
         self._finished = False
         self._lay_out_columns()
         self.forced = Prefix((), np.zeros(len(p.net), dtype=np.int64), 1, 0.0)
-        for j in p.forced.tolist():
+        for j in p.parting.tolist():
             self.forced = self._refined(self.forced, (), p.codes[j], int(p.cards[j]), 0.0)
         self.counted = Counted(p, self.forced)
         count = len(self.columns.cards)

@@ -96,9 +96,10 @@ class Cuts(NamedTuple):
 class Walk:
     """The weights of one support, depth first; :meth:`run` goes on where it stopped.
 
-    Columns of many values, far apart, are decided first: the groups left to the end are then few
-    and large, and what each cannot avoid says much. Where patterns are priced, ``truth`` are those
-    without prices: a card is found only where some threshold keeps to the limits on errors.
+    Handicaps are decided first, and then columns of many values, far apart: the groups left to the
+    end are few and large, and what each cannot avoid says much. Where patterns are priced,
+    ``truth`` are those without prices: a card is found only where some threshold keeps to the
+    limits on errors.
     """
 
     def __init__(
@@ -108,7 +109,8 @@ class Walk:
         self.patterns = p = patterns
         self.rules = Rules(p.primitive, *p.window, p.unit, p.level)
         spread = p.X[:, columns].std(axis=0)
-        order = np.lexsort((-spread, -p.cards[columns]))
+        free = ~np.isin(columns, p.handicaps)
+        order = np.lexsort((-spread, -p.cards[columns], free))
         self.columns = columns[order]
         self.signs = np.zeros(len(columns), int) if signs is None else np.array(signs, int)[order]
         k = len(columns)
