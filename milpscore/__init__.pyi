@@ -15,6 +15,7 @@ from . import (
     verify as verify,
 )
 from ._doors import (
+    instances as instances,
     plots as plots,
     report as report,
     sequence as sequence,

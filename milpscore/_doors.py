@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 _DOORS = {
+    "instances": "milpscore_study.instances",
     "plots": "milpscore_show.plots",
     "report": "milpscore_show.report",
     "sequence": "milpscore_sequence",

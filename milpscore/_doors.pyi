@@ -3,5 +3,6 @@ import milpscore_study
 from milpscore_show import plots as plots, report as report
 from milpscore_show.studio import studio as studio
 
+instances = milpscore_study.instances
 sequence = milpscore_sequence
 study = milpscore_study

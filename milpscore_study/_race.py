@@ -6,12 +6,13 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination
+from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, TracePoint
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.strength import STRENGTHS
 from milpscore.solvers import SOLVERS, solve
@@ -20,11 +21,14 @@ from milpscore_show.plots import race_figure
 from milpscore_show.plots.drawing import EARLIEST
 from milpscore_study._report import StudyReport, curves_of
 from milpscore_study._spec import RACE, Limits, Study, study_of
+from milpscore_study.instances import INSTANCE_TABLES, INSTANCES, names
 from milpscore_study.profiles import (
     BoundCurves,
     performance_profile,
+    primal_integral,
     shifted_geometric_mean,
 )
+from milpscore_study.store import key_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +96,59 @@ def race_study(
                 "arguments": {**_taken(name, names, arguments or {}), **own},
             }
         )
+    return _stated(data, models, seeds, time_limit, node_limit, threads)
+
+
+def instance_race(
+    instances: Sequence[str],
+    solvers: Sequence[str],
+    *,
+    seeds: int = 1,
+    time_limit: float = Options.time_limit,
+    node_limit: int | None = Options.node_limit,
+    threads: int = Options.threads,
+) -> Study:
+    """State a race on instances by name: every solver on each.
+
+    Parameters
+    ----------
+    instances : sequence of str
+        Names or patterns, as :func:`milpscore_study.instances.names` takes them.
+    solvers, seeds, time_limit, node_limit, threads
+        As for :func:`race_study`.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    OptionError
+        A name is unknown.
+    """
+    chosen = [INSTANCES[name] for name in names(*instances)]
+    data: list[Mapping[str, Any]] = []
+    for each in chosen:
+        arguments = {"name": each.table, "rule": each.rule}
+        bins = {} if each.bins is None else {"bins": each.bins}
+        source = {"generator": INSTANCE_TABLES, "arguments": arguments}
+        data.append({"name": each.name, **source, **bins})
+    models: dict[str, dict[str, Any]] = {}
+    for each, solver in product(chosen, map(SOLVERS.name_of, solvers)):
+        arguments = {**each.arguments, "solver": solver}
+        model = {"estimator": each.formulation, "kind": RACE, "arguments": arguments}
+        own = models.setdefault(
+            key_of(model), {"name": f"{each.name} by {solver}", **model, "data": []}
+        )
+        own["data"].append(each.name)
+    return _stated(data, [*models.values()], seeds, time_limit, node_limit, threads)
+
+
+def _stated(
+    data: Sequence[Mapping[str, Any]], models: Sequence[Mapping[str, Any]], seeds: int,
+    time_limit: float, node_limit: int | None, threads: int,
+) -> Study:  # fmt: skip
+    """The race as a study."""
     content = {
         "data": list(data),
         "models": models,
@@ -185,7 +242,9 @@ class Race:
         """A row a solve: the study's table with formulation, strength, solver and ``wrong``.
 
         ``wrong`` is what the re-check refused of the solver's claims, or which verified card of the
-        same rows contradicts its bound; empty where its answer stands.
+        same rows contradicts its bound; empty where its answer stands. ``primal_integral`` is that
+        of :func:`milpscore_study.profiles.primal_integral`, until the time limit, against the
+        ``best`` card of the race or, of an instance, that is known.
         """
         table = self.report.table()
         models = {model["name"]: model for model in self.report.settings["models"]}
@@ -194,8 +253,20 @@ class Race:
         table["strength"] = [model["arguments"].get("strength", "") for model in own]
         table["solver"] = [model["arguments"]["solver"] for model in own]
         best = table["objective"].where(table["verified"].eq(True), np.inf)
-        table["best"] = best.groupby([table["data"], table["formulation"]]).transform("min")
-        table["wrong"] = [_wrong(row) for row in table.to_dict("records")]
+        best = best.groupby([table["data"], table["formulation"]]).transform("min")
+        made = (each["generator"] == INSTANCE_TABLES for each in self.report.settings["data"])
+        known = {
+            each["name"]: found.objective
+            for each in compress(self.report.settings["data"], made)
+            if (found := INSTANCES[each["name"]].known) is not None
+        }
+        table["best"] = np.minimum(best, table["data"].map(known).astype(float).fillna(np.inf))
+        rows = table.to_dict("records")
+        table["wrong"] = [_wrong(row) for row in rows]
+        until, traces = float(self.report.settings["limits"]["time_limit"]), self.report.traces()
+        table["primal_integral"] = [
+            _primal_integral(row, traces.get(row["key"], ()), until) for row in rows
+        ]
         return table
 
     def table(self) -> pd.DataFrame:
@@ -205,8 +276,8 @@ class Race:
         -------
         DataFrame
             data, formulation, solver (with the strength), status (the claims, counted), objective
-            (the best), bound, gap, nodes, root_bound, lp_bound, seconds, verified and wrong (both
-            counted), error (of failed solves).
+            (the best), bound, gap, nodes, root_bound, lp_bound, seconds, primal_integral, verified
+            and wrong (both counted), error (of failed solves).
         """
         import pandas as pd
 
@@ -214,7 +285,10 @@ class Race:
         rows = self._named()
         for place, own in rows.groupby(["data", "formulation", "entrant"], sort=False):
             claims = own["claim"].where(own["status"] == "done", "failed").value_counts()
-            medians = ("bound", "gap", "nodes", "root_bound", "lp_bound", "solve_seconds")
+            medians = (
+                "bound", "gap", "nodes", "root_bound", "lp_bound", "solve_seconds",
+                "primal_integral",
+            )  # fmt: skip
             found = {name: own[name].astype("float64").median() for name in medians}
             errors = own["error"].dropna()
             made.append(
@@ -238,7 +312,7 @@ class Race:
         DataFrame
             formulation, solver, solves, proved, wrong, failed, and shifted geometric means over the
             data sets of the medians over the seeds: seconds (shift 1, what is not proved counted as
-            the time limit) and nodes (shift 10).
+            the time limit), nodes (shift 10) and primal_integral (shift 1).
         """
         import pandas as pd
 
@@ -252,7 +326,7 @@ class Race:
         )  # fmt: skip
         made = []
         for (formulation, entrant), own in rows.groupby(["formulation", "entrant"], sort=False):
-            medians = own.groupby("data")[["seconds", "nodes"]].median()
+            medians = own.groupby("data")[["seconds", "nodes", "primal_integral"]].median()
             made.append(
                 {
                     "formulation": formulation,
@@ -261,6 +335,9 @@ class Race:
                     **{name: int(own[name].sum()) for name in ("proved", "wrong", "failed")},
                     "seconds": shifted_geometric_mean(medians["seconds"], SECONDS_SHIFT),
                     "nodes": shifted_geometric_mean(medians["nodes"], NODES_SHIFT),
+                    "primal_integral": shifted_geometric_mean(
+                        medians["primal_integral"], SECONDS_SHIFT
+                    ),
                 }
             )
         return pd.DataFrame(made)
@@ -326,6 +403,16 @@ def _counted(claims: Mapping[Any, int]) -> str:
     if len(claims) == 1:
         return str(*claims)
     return ", ".join(f"{count} {claim}" for claim, count in claims.items())
+
+
+def _primal_integral(row: Mapping[Any, Any], trace: Sequence[TracePoint], until: float) -> float:
+    """A solve's, NaN without an answer; a solver that only answers has one step, at its end."""
+    if row["status"] != "done" or not math.isfinite(row["best"]):
+        return math.nan
+    steps = [(point.seconds, point.objective) for point in trace]
+    if row["verified"]:  # cards on the way may be better on the solver's word than as re-checked
+        steps.append((float(row["solve_seconds"]), float(row["objective"])))
+    return primal_integral(steps, float(row["best"]), until)
 
 
 def _wrong(row: Mapping[Any, Any]) -> str:

@@ -106,13 +106,14 @@ def _variable(match: re.Match[str]) -> str:
 
 
 class ModelSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An estimator by name, with what it is called with."""
+    """An estimator by name, with what it is called with; ``data`` names sets if not for all."""
 
     estimator: str
     kind: str = ""
     name: str = ""
     arguments: dict[str, Any] = {}
     grid: dict[str, Annotated[list[Any], Meta(min_length=1)]] = {}
+    data: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         from milpscore_study.work import checked_names
@@ -214,24 +215,32 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
                     f"{what}: {len(names)} entries, and two of them are called {twice[0]!r}: give "
                     "each a name of its own"
                 )
+        known = [data.name for data in self.data]
+        for name in (name for model in self.models for name in model.data):
+            if name not in known:
+                raise OptionError(f"models, data: no set {unlike(name, known)}")
 
     def settings(self) -> dict[str, Any]:
         """Everything the results depend on."""
         content: dict[str, Any] = msgspec.to_builtins(self)
         for entry in content["data"]:
             del entry["folder"]
+        for entry in content["models"]:
+            if not entry["data"]:
+                del entry["data"]  # as files of before have it
         return content
 
     def tasks(self) -> tuple[Task, ...]:
         """All solves; those on the same rows follow one another."""
         parts: list[int | None] = [*range(self.folds.number)]
         parts += [None] if self.folds.whole else []
-        solves = [(model.name, point) for model in self.models for point in model.points()]
-        every = product(self.data, parts, solves, self.seeds)
-        return tuple(
-            Task(number, data.name, model, point, fold, seed)
-            for number, (data, fold, (model, point), seed) in enumerate(every)
+        solves = [(model, point) for model in self.models for point in model.points()]
+        every = (
+            (data.name, model.name, point, fold, seed)
+            for data, fold, (model, point), seed in product(self.data, parts, solves, self.seeds)
+            if not model.data or data.name in model.data
         )
+        return tuple(Task(number, *task) for number, task in enumerate(every))
 
 
 # --- the file ------------------------------------------------------------------------------------

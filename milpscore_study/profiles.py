@@ -137,6 +137,43 @@ def _shares(
     return pd.DataFrame(shares, index=pd.Index(places, name=axis), columns=names)
 
 
+def primal_integral(steps: Sequence[tuple[float, float]], best: float, until: float) -> float:
+    r"""Seconds lost to cards that are worse than the best: the integral of the primal gap.
+
+    .. math::
+
+        \int_0^{T} \gamma(t)\, dt, \qquad
+        \gamma = |f - f^*| / \max(|f|, |f^*|), \quad \gamma = 1 \text{ without a card}
+
+    Parameters
+    ----------
+    steps : sequence of (float, float)
+        Seconds, ascending, and the objective of the card at hand from then on.
+    best : float
+        f*, of the best card that is known.
+    until : float
+        T in seconds.
+
+    Returns
+    -------
+    float
+        Between 0 and T.
+
+    References
+    ----------
+    Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41 (2013).
+    """
+    lost, gap, before = 0.0, 1.0, 0.0
+    for seconds, objective in steps:
+        at = min(seconds, until)
+        lost += gap * (at - before)
+        before = at
+        if math.isfinite(objective):
+            size = max(abs(objective), abs(best))
+            gap = abs(objective - best) / size if size else 0.0
+    return lost + gap * (until - before)
+
+
 def shifted_geometric_mean(values: Any, shift: float) -> float:
     """exp(mean(log(v + shift))) - shift of positive numbers, missing ones left out."""
     known = np.asarray(values, dtype=np.float64)

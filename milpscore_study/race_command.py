@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     CARD,
+    DATA,
     NODE_LIMIT,
     OUTPUT,
     PLOT,
@@ -38,6 +40,7 @@ from milpscore.cli.groups import (
     seconds,
     settings_of,
 )
+from milpscore.core.errors import OptionError
 from milpscore.core.writing import printable, write_text
 from milpscore.solvers.options import Options
 from milpscore_study.study_command import check_workers, followed
@@ -58,6 +61,7 @@ _COLUMNS = {
     "root_bound": PrintedColumn("root", "{:.4g}"),
     "lp_bound": PrintedColumn("LP", "{:.4g}"),
     "seconds": PrintedColumn("s", "{:.2f}"),
+    "primal_integral": PrintedColumn("PI", "{:.2f}"),
     "verified": PrintedColumn("verified"),
     "wrong": PrintedColumn("wrong"),
 }
@@ -69,7 +73,21 @@ _SUMMARY = {
     "failed": PrintedColumn("failed"),
     "seconds": PrintedColumn("s", "{:.3g}"),
     "nodes": PrintedColumn("nodes", "{:.4g}"),
+    "primal_integral": PrintedColumn("PI", "{:.3g}"),
 }
+
+
+@dataclass(frozen=True)
+class RaceColumns(ColumnOptions):
+    """Those of the files; instances have their own."""
+
+    target: str | None = option(DATA, "Column with the two labels.", metavar="COL", default=None)  # type: ignore[assignment]  # as the files need it, and instances do not
+
+    @property
+    def asked(self) -> bool:
+        """Whether any of them was given."""
+        defaults: dict[str, Any] = {each.name: each.default for each in fields(self)}
+        return any(value != defaults[name].default for name, value in vars(self).items() if value)
 
 
 @featured(
@@ -82,14 +100,21 @@ _SUMMARY = {
 )
 def race_command(
     *,
-    data: list[Path] = argument("DATA.csv...", "CSV files, each with a header line."),
-    columns: ColumnOptions,
-    formulations: str = option(
+    data: list[Path] | None = argument(
+        "[DATA.csv...]", "CSV files, each with a header line.", default=None
+    ),
+    columns: RaceColumns,
+    instances: str | None = option(
+        DATA,
+        "Instances in place of files and formulations, such as 'mushroom-*,slim-*-3'; those on "
+        "files of their own read the folder MILPSCORE_DATA.",
+        metavar="NAME,NAME",
+    ),
+    formulations: str | None = option(
         CARD,
         "Formulations; slim:textbook, slim:row-big-m, slim:merged and slim:conflicts are the 0-1 "
-        "program from weak to strong.",
+        "program from weak to strong. The default is slim.",
         metavar="NAME,NAME",
-        default="slim",
     ),
     settings: list[str] | None = SETTINGS,
     limits: LimitOptions,
@@ -128,18 +153,34 @@ def race_command(
 ) -> None:
     """Race solvers on the same programs: who proves what, how fast, and who is wrong.
 
-    Every solver gets every formulation of every file, once a seed, without
-    a start. 'wrong' counts claims that the re-check refused or a verified
+    Every solver gets every formulation of every file, or every instance,
+    once a seed, without a start. 'wrong' counts claims that the re-check refused or a verified
     card of another solver contradicts. The same command goes on where a
     race was stopped.
     """
-    for path in data:
-        require_columns(path, columns.target, columns.weights_column)
+    files = data or []
+    given = {**limits.given, **settings_of(settings)}
+    if instances is not None:
+        if files or formulations or given or columns.asked:
+            raise OptionError(
+                "{instances} state rows, formulation and points: leave out the files and every "
+                "other option of data and card",
+                instances=...,
+            )
+    elif not files or columns.target is None:
+        raise OptionError(
+            "name CSV files and their {target}, or {instances}", target=..., instances=...
+        )
+    for path in files:
+        require_columns(path, str(columns.target), columns.weights_column)
     require_folder(out, csv)
     require_drawable(plot)
     check_workers(jobs, dask)
-    from milpscore_study import Race, race_study
+    from milpscore_study import Race, instance_race, race_study
 
+    each: dict[str, Any] = {
+        "seeds": seeds, "time_limit": time_limit, "node_limit": node_limit, "threads": threads,
+    }  # fmt: skip
     common = vars(columns) | {"missing": columns.missing or "bin"}
     common["weights"] = common.pop("weights_column")
     if columns.thresholds is not None:
@@ -147,16 +188,12 @@ def race_command(
 
         cuts = read_thresholds(columns.thresholds)
         common["thresholds"] = {name: list(points) for name, points in cuts.items()}
-    study = race_study(
-        [{"csv": str(path), **common} for path in data],
-        names_of(formulations),
-        names_of(solvers),
-        seeds=seeds,
-        arguments={**limits.given, **settings_of(settings)},
-        time_limit=time_limit,
-        node_limit=node_limit,
-        threads=threads,
-    )
+    if instances is not None:
+        study = instance_race(names_of(instances), names_of(solvers), **each)
+    else:
+        rows = [{"csv": str(path), **common} for path in files]
+        named = names_of(formulations or "slim")
+        study = race_study(rows, named, names_of(solvers), arguments=given, **each)
     race = Race(
         followed("race", study, out, output.quiet, jobs=jobs, dask=dask, retry_failed=retry_failed)
     )
@@ -185,7 +222,9 @@ def _show(race: Race, as_json: bool) -> None:
         title = f"{data}, {spelt(str(formulation))}"
         console.print(table(own.to_dict("records"), _COLUMNS, title=title))
         console.print()
-    console.print("Shifted geometric means over the files (1 s, 10 nodes) of medians over seeds")
+    console.print(
+        "Shifted geometric means (1 s, 10 nodes) of medians over seeds; PI is the primal integral"
+    )
     console.print(table(summary.to_dict("records"), _SUMMARY, section="formulation"))
     failures = found[found["error"] != ""].drop_duplicates(["formulation", "solver", "error"])
     for row in failures.to_dict("records"):
