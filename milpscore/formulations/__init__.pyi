@@ -21,6 +21,7 @@ from ._hinge import (
     sparse_rounding as sparse_rounding,
 )
 from ._ordinal import ordinal as ordinal
+from ._perspective import perspective as perspective
 from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,
     FORMULATIONS as FORMULATIONS,

@@ -221,6 +221,7 @@ def conic_builder(
     make_cone: Callable[[Any, Any], Cone],
     *,
     exact_form: ExactForm | None = None,
+    exact_under: Collection[str] = ("hinge",),
     fixed: Collection[str] = (),
 ) -> Callable[[Callable[..., ProxPenalty]], ConicBuilder]:
     """Make a builder from a function that makes a penalty, and from the penalty's cone."""
@@ -276,7 +277,7 @@ def conic_builder(
                 loss=loss,
                 cone=cone,
                 own=rows,
-                exact_form=exact_form if row_loss.name == "hinge" else None,
+                exact_form=exact_form if row_loss.name in exact_under else None,
                 penalty_of=partial(penalty_of, data),
             )
 

@@ -28,8 +28,8 @@ CONIC_FORMULATIONS: Registry[ConicBuilder] = Registry(
     "conic formulation",
     homes(
         "milpscore.formulations",
-        "binarsity elastic_net eye facets naive_credibility owl strongly_convex_facets "
-        "weighted_fused_lasso weighted_l1 weighted_l2",
+        "binarsity elastic_net eye facets naive_credibility owl perspective "
+        "strongly_convex_facets weighted_fused_lasso weighted_l1 weighted_l2",
     ),
     FormulationError,
 )

@@ -4,6 +4,7 @@ from ._chains import (
     data_driven_weights as data_driven_weights,
 )
 from ._norms import EYE as EYE, OWL as OWL, Box as Box, GroupL1 as GroupL1, SparseHull as SparseHull
+from .perspective import Perspective as Perspective
 from .points import L0 as L0
 from .ramps import (
     L1 as L1,

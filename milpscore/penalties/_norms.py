@@ -585,7 +585,7 @@ class SparseHull(_Indicator):
         """Return the nearest point of the hull: |w_j| less one multiplier, held to [0, 1]."""
         y, target = prox_arguments(w, step, out)
         size = self._size(y)
-        tau = _budget_multiplier(size, np.zeros(len(y)), np.ones(len(y)), float(self.max_terms))
+        tau = budget_multiplier(size, np.zeros(len(y)), np.ones(len(y)), float(self.max_terms))
         sign = np.sign(y) if self.weights == "ternary" else 1.0
         np.multiply(sign, np.clip(size - tau, 0.0, 1.0), out=target)
         return target
@@ -614,7 +614,7 @@ class SparseHull(_Indicator):
         lower = np.where(zero, 0.0, -np.inf)
         upper = np.where(size >= 1, 0.0, np.inf)
         tight = size.sum() >= self.max_terms - 1e-12 * max(self.max_terms, 1)
-        tau = _budget_multiplier(along, lower, upper, 0.0) if tight else 0.0
+        tau = budget_multiplier(along, lower, upper, 0.0) if tight else 0.0
         return float(np.linalg.norm(np.clip(along - tau, lower, upper)))
 
     def _size(self, w: Vector) -> FloatArray:
@@ -624,7 +624,7 @@ class SparseHull(_Indicator):
         return np.abs(w) if self.weights == "ternary" else w
 
 
-def _budget_multiplier(
+def budget_multiplier(
     values: FloatArray, lower: FloatArray, upper: FloatArray, budget: float
 ) -> float:
     """Return the least tau >= 0 with sum_j clip(values_j - tau, lower_j, upper_j) <= budget."""
