@@ -60,6 +60,10 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
         y = _levels(rng, score) if form == "ordinal" else y
     elif form == "ordinal":
         y = _levels(rng, rng.normal(size=len(X)))
+    handicap = form == "slim" and columns[-1][2] == "numeric" and rng.random() < 0.15
+    if handicap:  # a column that raises negative rows, or but for a row
+        X[:, -1] = np.where(y < 0, pick(rng, 1.0, 2.0), 0.0)
+        X[-1, -1] = pick(rng, X[-1, -1], 1.0)
     case = Case(
         form,
         tuple(map(tuple, X.tolist())),
@@ -76,7 +80,10 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
         case = replace(case, weight=tuple(weight.tolist()))
     if cells or task == "shared":
         case = replace(case, engine="tree")
-    case = replace(case, arguments=_arguments(rng, case, free))
+    given = _arguments(rng, case, free)
+    if handicap:
+        given["coef_sets"] = {columns[-1][0]: [pick(rng, 1, 1, 2)]}
+    case = replace(case, arguments=given)
     wanted = pick(rng, 0, 0, 1, 1, 2, 3)
     known = [name for name in RULES if form != "ordinal" or name not in _LIMITS]
     makers = [RULES[pick(rng, *known)] for _ in range(wanted)]
