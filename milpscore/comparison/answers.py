@@ -98,9 +98,28 @@ class Comparison:
     def _repr_html_(self) -> str:
         return str(self._leading().to_html(float_format="{:.6g}".format))
 
+    def to_latex(self) -> str:
+        """Return the columns that fit a page as a LaTeX table, for ``booktabs``."""
+        shown = self._leading().drop(columns="message", errors="ignore")
+        head = [str(name).replace("_", " ") for name in shown]
+        rows = [head, *([_in_latex(value) for value in row] for row in shown.to_numpy().tolist())]
+        first, *lines = (" & ".join(row) + r" \\" for row in rows)
+        columns = "".join("r" if shown[name].dtype.kind in "fi" else "l" for name in shown)
+        return "\n".join([
+            rf"\begin{{tabular}}{{{columns}}}", r"\toprule", first, r"\midrule", *lines,
+            r"\bottomrule", r"\end{tabular}", "",
+        ])  # fmt: skip
+
     def _leading(self) -> pd.DataFrame:
         """Return the columns one reads first, as far as the table has them."""
         first = ("formulation", "kind", "realisation", "solver", "claim", "objective", "bound",
                  "gap", "terms", "train_auc", "cv_auc", "solve_seconds",
                  "message")  # fmt: skip
         return self.table[[name for name in first if name in self.table]]
+
+
+def _in_latex(value: Any) -> str:
+    """Return a figure with six digits, or a name whose underscores LaTeX reads as such."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.6g}"
+    return "" if value is None else str(value).replace("_", r"\_")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from milpscore.solvers.session import Session
 
 
-Listener = Callable[[TracePoint], None]
+Listener = Callable[[TracePoint], object]
 
 
 @dataclass
@@ -112,8 +112,16 @@ class Progress:
         if last and (last.objective, last.dual_bound) == (objective, bound):
             return
         self.trace.append(TracePoint(self.seconds, objective, bound, nodes))
-        for each in self.listeners:
-            each(self.trace[-1])
+        self.show(self.trace[-1])
+
+    def show(self, point: TracePoint) -> None:
+        """Give a point to the listeners; KeyboardInterrupt if one of them asks to stop."""
+        if self.asked_to_stop(point):
+            raise KeyboardInterrupt
+
+    def asked_to_stop(self, point: TracePoint) -> bool:
+        """Give a point to the listeners; whether one of them returns True."""
+        return sum(each(point) is True for each in self.listeners) > 0  # every one is called
 
 
 @dataclass(frozen=True)
@@ -246,7 +254,7 @@ def solve(
     *,
     warm_start: Card | Result | None = None,
     progress: bool | None = None,
-    callback: Callable[[TracePoint], None] | None = None,
+    callback: Callable[[TracePoint], object] | None = None,
     second_opinion: bool | None = None,
     **options: Any,
 ) -> Result:
@@ -272,7 +280,8 @@ def solve(
     progress : bool, optional
         Show a progress line; default: where standard error is a terminal.
     callback : callable, optional
-        Called with each :class:`milpscore.core.result.TracePoint`, from the solver's thread.
+        Called with each :class:`milpscore.core.result.TracePoint`, from the solver's thread. The
+        solve stops, as at Ctrl-C, where it returns True.
     second_opinion : bool, optional
         True: solve with another solver as well and report the relative difference; for exact
         programs the better bound of the two is kept. By default a proof that is HiGHS's word alone

@@ -175,7 +175,8 @@ class Options(_Checked):
         The solver's seed.
     presolve : bool
     log_file : str or None
-        Where the solver writes its own log.
+        Where the solver writes its own log; of the tree a line a second, and one for each better
+        card: seconds, nodes, best objective, bound and gap.
     verbose : bool
         Show the solver's own log (HiGHS's on standard output; the searches', a line an event, on
         standard error); ``tee`` is another name for it.

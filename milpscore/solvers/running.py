@@ -30,6 +30,7 @@ class Watch(Progress):
         super().__init__(time_limit, listeners)
         self.judge, self.best = judge, math.inf
         self.stop = threading.Event()
+        self.asked = False  # by a listener, to stop
         self.error: BaseException | None = None
         self.scale, self.start_objective = scale, start_objective
         self.start_taken = False
@@ -60,8 +61,9 @@ class Watch(Progress):
             shown = float(objective / self.scale) if self.judge is None else self.best
             point = TracePoint(self.seconds, shown, min(bound, shown), nodes)
             self.trace.append(point)
-            for each in self.listeners:
-                each(point)
+            if self.asked_to_stop(point):
+                self.asked = True
+                self.stop.set()
         except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
             self.error = error
             self.stop.set()
@@ -71,7 +73,7 @@ Receivers = Sequence[tuple[Any, Callable[[Any], None]]]
 
 
 def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
-    """Run HiGHS in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C."""
+    """Run HiGHS in a thread so that Ctrl-C and the watchdog act at once; whether it was stopped."""
     # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
     # read, and the process ended, under its feet. An event is reliable.
     done = threading.Event()
@@ -102,7 +104,7 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
             channel.unsubscribe(receiver)
     if watch.error is not None:
         raise watch.error
-    return interrupted
+    return interrupted or watch.asked
 
 
 def release_threads() -> None:

@@ -64,6 +64,20 @@ def in_order(table: pd.DataFrame) -> None:
     assert (objective["relaxed"] <= objective["exact"] + 1e-9).all()
 
 
+def test_a_latex_table(answer: Comparison, table: pd.DataFrame) -> None:
+    first, top, head, middle, *lines, bottom, last, end = answer.to_latex().split("\n")
+    assert (top, middle, bottom) == (r"\toprule", r"\midrule", r"\bottomrule")
+    assert (last, end) == (r"\end{tabular}", "")
+    assert len(lines) == len(table)
+    count = head.count("&") + 1
+    assert first == rf"\begin{{tabular}}{{{first.rpartition('{')[2][:-1]}}}"
+    assert len(first.rpartition("{")[2]) - 1 == count
+    for line, name in zip(lines, table["formulation"], strict=True):
+        assert line.startswith(name.replace("_", r"\_") + " & ")
+        assert line.endswith(r" \\")
+        assert line.count("&") == count - 1
+
+
 def test_relaxed_exact_rounded_in_order(table: pd.DataFrame) -> None:
     in_order(table)
     cards = table[table["kind"] != "relaxed"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,36 @@ def test_interrupts_keep_the_best_card() -> None:
     result = solve(program(1), "tree", callback=stop)
     assert result.termination is Termination.INTERRUPTED
     assert result.verified
+
+
+@pytest.mark.parametrize("name", ["tree", "highs", "support_tree", "outer_approximation"])
+def test_a_callback_that_returns_true_stops_the_solve(name: str) -> None:
+    seen: list[Any] = []
+
+    def enough(point: Any) -> bool:
+        seen.append(point)
+        return len(seen) >= 2
+
+    X, y = table(5, n=200)
+    y = np.random.default_rng(0).permutation(y)
+    form = risk_score if name == "outer_approximation" else slim
+    result = solve(form(X, y, max_terms=4), name, callback=enough)
+    assert result.termination is Termination.INTERRUPTED
+    assert result.verified
+    assert result.dual_bound <= result.objective
+    # a number is no wish to stop
+    assert solve(program(1), "tree", callback=lambda point: 1).claim is Claim.OPTIMAL
+
+
+def test_the_tree_writes_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "tree.log"
+    result = solve(program(1), "tree", log_file=path)
+    head, *lines = path.read_text().splitlines()
+    assert head.split() == ["seconds", "nodes", "best", "bound", "gap"]
+    best = [float(line.split()[2]) for line in lines]
+    assert best == sorted(best, reverse=True)
+    assert best[-1] == pytest.approx(result.objective, rel=1e-6)
+    assert all(float(line.split()[3]) <= float(line.split()[2]) + 1e-9 for line in lines)
 
 
 @pytest.mark.parametrize("seed", range(4))

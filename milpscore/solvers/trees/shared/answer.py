@@ -17,6 +17,7 @@ from milpscore.core.design import IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.result import CLAIM_TOLERANCE, Termination, TracePoint, relative_gap
 from milpscore.core.statement import Statement
+from milpscore.core.writing import write_text
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.penalties import L0
 from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
@@ -196,12 +197,32 @@ class SearchClock(Progress):
             if len(self.trace) >= POLICY.most_trace:
                 del self.trace[1:-1:2]
             self.trace.append(point)
-        for each in self.listeners:
-            each(point)
+        self.show(point)
 
     def interrupted(self) -> None:
         """Take note that the user pressed Ctrl-C."""
         self.termination = Termination.INTERRUPTED
+
+
+class SearchLog:
+    """A listener that writes a line a second, and one for every better card, to a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.written, self.best = path, -math.inf, math.inf
+        write_text(path, f"{'seconds':>9} {'nodes':>12} {'best':>14} {'bound':>14} {'gap':>8}\n")
+
+    def __call__(self, point: TracePoint) -> None:
+        """Write a moment of the search, where it is time."""
+        if point.seconds < self.written + 1.0 and point.objective >= self.best:
+            return
+        self.written, self.best = point.seconds, point.objective
+        ends = point.objective, point.dual_bound
+        gap = f"{relative_gap(*ends):8.2%}" if all(map(math.isfinite, ends)) else ""
+        with Path(self.path).open("a", encoding="utf-8") as file:
+            figures = (
+                f"{point.seconds:9.2f} {point.nodes:12d} {ends[0]:14.8g} {ends[1]:14.8g} {gap}"
+            )
+            file.write(f"{figures.rstrip()}\n")
 
 
 class Tree(Solver):
@@ -267,8 +288,9 @@ def _search(statement: Statement, limits: Limits, task: Task) -> Answer:
         return Answer(None, math.inf, math.inf, 0, Termination.INFEASIBLE)
     statement = narrow
     options = task.options
+    logs = [] if options.log_file is None else [SearchLog(options.log_file)]
     given: dict[str, Any] = {
-        "start": task.start, "listeners": task.listeners,
+        "start": task.start, "listeners": [*task.listeners, *logs],
         "jobs": options.threads, "client": options.client,
     }  # fmt: skip
     if isinstance(statement.loss, ZeroOne):
