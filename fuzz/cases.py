@@ -424,6 +424,13 @@ RULES: dict[str, Maker] = {
     "AtMost": _counting("AtMost"),
     "AtLeast": _counting("AtLeast"),
     "Exactly": _counting("Exactly"),
+    "Budget": lambda rng, case, _: (
+        "Budget",
+        {
+            "limit": pick(rng, 0, 0.3, 1, 2.5),
+            "prices": {column[1]: pick(rng, 0, 0.1, 0.2, 1, 2) for column in case.columns},
+        },
+    ),
     "MaxFeatures": lambda rng, case, _: ("MaxFeatures", {"k": int(rng.integers(0, 3))}),
     "EitherOr": _either,
     "Implies": _implies,

@@ -202,6 +202,12 @@ def allows(case: Case, rule: Rule, w: Sequence[int]) -> bool:
     if kind == "MaxFeatures":
         names = {column[1] for column in case.columns}
         return sum(used(w, case.feature(name)) for name in names) <= int(given["k"])
+    if kind == "Budget":
+        spent = sum(
+            Fraction(str(price)) for name, price in given["prices"].items()
+            if used(w, case.feature(name))
+        )  # fmt: skip
+        return bool(spent <= Fraction(str(given["limit"])))
     if kind == "EitherOr":
         sides = [any(used(w, g) for g in columns(side)) for side in ("first", "second")]
         none, both = given.get("neither", False), given.get("both", False)

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,18 @@ def make_max_features(rng: np.random.Generator, d: Design) -> Rule:
     return Rule(c.MaxFeatures(k), lambda w: sum(used(w, group) for group in own.values()) <= k)
 
 
+def make_budget(rng: np.random.Generator, d: Design) -> Rule:
+    own = {column.feature: groups_of_feature(d, column.feature) for column in d.columns}
+    prices = {name: float(rng.choice([0.0, 0.1, 0.25, 1.0, 3.0])) for name in own}
+    limit = float(rng.choice([0.0, 0.1, 0.35, 1.0, 3.2]))
+
+    def fits(w: Any) -> bool:
+        spent = sum(Fraction(str(prices[name])) for name, group in own.items() if used(w, group))
+        return spent <= Fraction(str(limit))
+
+    return Rule(c.Budget(limit, prices), fits)
+
+
 def groups_of_feature(d: Design, feature: str) -> list[int]:
     return [j for j, column in enumerate(d.columns) if column.feature == feature]
 
@@ -258,6 +271,7 @@ def make_total(rng: np.random.Generator, d: Design) -> Rule:
 MAKERS: dict[str, Callable[[np.random.Generator, Design], Rule]] = {
     "AtLeast": counting(c.AtLeast, lambda count, k: count >= k),
     "AtMost": counting(c.AtMost, lambda count, k: count <= k),
+    "Budget": make_budget,
     "EitherOr": make_either,
     "Exactly": counting(c.Exactly, lambda count, k: count == k),
     "Exclude": make_exclude,

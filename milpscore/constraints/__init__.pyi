@@ -7,6 +7,7 @@ from .parts import Constraint as Constraint, apply_constraints as apply_constrai
 from .rules import (
     AtLeast as AtLeast,
     AtMost as AtMost,
+    Budget as Budget,
     EitherOr as EitherOr,
     Exactly as Exactly,
     Exclude as Exclude,

@@ -22,8 +22,8 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry(
     "constraint",
     homes(
         "milpscore.constraints",
-        "AtLeast AtMost EitherOr Exactly Exclude Implies Include MaxErrors MaxFPR MaxFeatures "
-        "MinTPR Monotone Range Sign Span TotalRange",
+        "AtLeast AtMost Budget EitherOr Exactly Exclude Implies Include MaxErrors MaxFPR "
+        "MaxFeatures MinTPR Monotone Range Sign Span TotalRange",
     ),
     FormulationError,
 )

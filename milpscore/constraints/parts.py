@@ -139,6 +139,7 @@ class Used(_OfPoints):
     lower: int | None
     upper: int | None
     sentence: str
+    unit: Fraction = Fraction(1)  # what messages call a factor of 1
 
     def _sums(self, points: IntArray) -> IntArray:
         used = points != 0
@@ -152,7 +153,8 @@ class Used(_OfPoints):
             return ""
         if min(self.factors) < 0 or len(self.groups) == 1:
             return self.sentence
-        return f"{self.sentence}, the card uses {self._sums(card.coefficients[None, :])[0]}"
+        sums = int(self._sums(card.coefficients[None, :])[0]) * self.unit
+        return f"{self.sentence}, the card uses {float(sums):g}"
 
     def excess(self, points: IntArray) -> FloatArray:
         """Return how many are used too few or too many."""

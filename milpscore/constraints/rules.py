@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -389,6 +389,58 @@ class MaxFeatures(Constraint):
         named = features_of(design) if self.features is None else self.features
         groups = tuple(feature_columns(design, feature, "MaxFeatures") for feature in named)
         return (Used(groups, (1,) * len(groups), None, self.k, self.sentence),)
+
+
+@dataclass(frozen=True)
+class Budget(Constraint):
+    """What a card uses costs no more than a limit: the prices of tests, minutes, questions.
+
+    Parameters
+    ----------
+    limit : number
+        >= 0.
+    prices : mapping of str to number
+        By feature or column, >= 0; each is paid once, if any of its columns has points. What is
+        not named is free. Decimals count as they are printed.
+    name : str, optional
+    """
+
+    kind: ClassVar[str] = "budget"
+    limit: float
+    prices: Mapping[str, float] | Sequence[tuple[str, float]]
+
+    def __post_init__(self) -> None:
+        try:
+            prices = dict(self.prices)
+        except (TypeError, ValueError):
+            raise FormulationError(
+                f"Budget: prices needs a price by name, got {self.prices!r}"
+            ) from None
+        as_names(list(prices), "Budget: prices")
+        for what, value in (("limit", self.limit), *prices.items()):
+            if not is_number(value) or not 0 <= value < math.inf:
+                raise FormulationError(f"Budget: {what} must be a number >= 0, got {value!r}")
+        self._store(prices=tuple(prices.items()))
+
+    @property
+    def sentence(self) -> str:
+        """What it demands, in words."""
+        return f"at most {self.limit:g} for what is used of {listed(list(dict(self.prices)))}"
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return the entry of a file that makes it, its prices by name."""
+        return {**super().as_mapping(), "prices": dict(self.prices)}
+
+    def parts(self, design: Design) -> tuple[Part, ...]:
+        """Bound the sum of prices, in whole steps of them."""
+        prices = dict(self.prices)
+        groups = groups_of(design, prices, "Budget")
+        step = common_step([*prices.values()]) if any(prices.values()) else Fraction(1)
+        if step is None:
+            raise FormulationError("Budget: the prices have no common step: round them")
+        factors = tuple(int(as_fraction(price) / step) for price in prices.values())
+        most = near(math.floor(as_fraction(self.limit) / step))
+        return (Used(groups, factors, None, most, self.sentence, step),)
 
 
 # ------------------------------------------------------------------ one term and another

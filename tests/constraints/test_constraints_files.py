@@ -62,6 +62,8 @@ def test_toml_and_yaml_say_the_same(tmp_path: Path) -> None:
 
 def test_every_constraint_survives_a_file(tmp_path: Path) -> None:
     def line(key: str, value: Any) -> str:
+        if isinstance(value, dict):
+            return f"{key} = {{ {', '.join(line(*item) for item in value.items())} }}"
         return f"{key} = {json.dumps(value)}"  # of these values TOML and JSON write the same
 
     entries = [

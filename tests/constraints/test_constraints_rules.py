@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 from typing import Any
 
@@ -49,6 +50,7 @@ def bins() -> Design:
 EVERY = [
     c.AtLeast(1, ["Age", "BMI"]),
     c.AtMost(2, "Age", name="two cuts"),
+    c.Budget(7.5, {"Age": 2, "BMI": 5.5, "Sex": 0}),
     c.EitherOr("Age", ["BMI", "Sex"], neither=True),
     c.Exactly(1, ["Age", "BMI"]),
     c.Exclude("Sex"),
@@ -110,6 +112,21 @@ def test_violations_are_told_exactly() -> None:
     assert rule.violation(statement, card_of([3], -0.6)) == ""
     assert c.MinTPR(1.0).violation(statement, card_of([3], -0.3)) == ""
     assert "0.5 missed" in c.MinTPR(0.6).violation(statement, card_of([3], -0.6))
+
+
+def test_a_budget_is_kept_to_the_cent() -> None:
+    d = design([[0, 1], [1, 0], [1, 1], [0, 0]], [1, -1, 1, -1])
+    statement = slim(d).statement
+    prices = {"x0": 0.1, "x1": 0.2}
+    assert c.Budget(0.3, prices).violation(statement, card_of([1, 1], 0)) == ""
+    said = c.Budget(0.29, prices).violation(statement, card_of([1, -1], 0))
+    assert said == "at most 0.29 for what is used of x0, x1, the card uses 0.3"
+    assert solve(slim(d, constraints=[c.Budget(0.15, prices)])).coefficients[1] == 0
+    for wrong in ("x0", {"x0": -1}, {"x0": math.nan}, {1: 2}, {}):
+        with pytest.raises(FormulationError, match="Budget: "):
+            c.Budget(1, wrong)  # type: ignore[arg-type]
+    with pytest.raises(FormulationError, match="no common step"):
+        slim(d, constraints=[c.Budget(1, {"x0": math.pi, "x1": math.e})])
 
 
 def test_shares_are_weighted_and_counts_are_rows() -> None:
@@ -426,6 +443,7 @@ FAR = 10**26
         (c.Range("a", -1, FAR), c.Range("a", -1, None)),
         (c.AtMost(10**20, ["a", "b"]), None),
         (c.MaxFeatures(10**20), None),
+        (c.Budget(0.0, {"a": 0}), None),
         (c.TotalRange(-1e300, 1e300), None),
         (c.TotalRange(-FAR, 2), c.TotalRange(None, 2)),
         (c.MaxErrors(count=10**20), None),

@@ -17,6 +17,7 @@ from milpscore.cli.app import app
 from milpscore.constraints import (
     AtLeast,
     AtMost,
+    Budget,
     Constraint,
     EitherOr,
     Exactly,
@@ -51,6 +52,7 @@ RULES: dict[str, Constraint] = {
     "AtLeast": AtLeast(1, ["Height", STRANGE]),
     "Exactly": Exactly(1, STRANGE),
     "MaxFeatures": MaxFeatures(1, [STRANGE]),
+    "Budget": Budget(1, {STRANGE: 1}),
     "EitherOr": EitherOr(STRANGE, "Height"),
     "EitherOr, second": EitherOr("Height", STRANGE),
     "Implies": Implies(STRANGE, "Height"),
