@@ -1,5 +1,6 @@
 import milpscore_sequence
 import milpscore_study
+import milpscore_study.instances
 from milpscore_show import plots as plots, report as report
 from milpscore_show.studio import studio as studio
 

@@ -1,4 +1,3 @@
-from . import instances as instances
 from ._race import Race as Race, instance_race as instance_race, race_study as race_study
 from ._report import StudyReport as StudyReport, read_study as read_study
 from ._spec import Study as Study, load_study as load_study
