@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,13 +254,12 @@ class Race:
         table["solver"] = [model["arguments"]["solver"] for model in own]
         best = table["objective"].where(table["verified"].eq(True), np.inf)
         best = best.groupby([table["data"], table["formulation"]]).transform("min")
-        made = (each["generator"] == INSTANCE_TABLES for each in self.report.settings["data"])
-        known = {
-            each["name"]: found.objective
-            for each in compress(self.report.settings["data"], made)
-            if (found := INSTANCES[each["name"]].known) is not None
-        }
-        table["best"] = np.minimum(best, table["data"].map(known).astype(float).fillna(np.inf))
+        made = {each["name"]: each["generator"] for each in self.report.settings["data"]}
+        known = [
+            _known(name, each["arguments"]) if made[name] == INSTANCE_TABLES else math.inf
+            for name, each in zip(table["data"], own, strict=True)
+        ]
+        table["best"] = np.minimum(best, known)
         rows = table.to_dict("records")
         table["wrong"] = [_wrong(row) for row in rows]
         until, traces = float(self.report.settings["limits"]["time_limit"]), self.report.traces()
@@ -403,6 +402,15 @@ def _counted(claims: Mapping[Any, int]) -> str:
     if len(claims) == 1:
         return str(*claims)
     return ", ".join(f"{count} {claim}" for claim, count in claims.items())
+
+
+def _known(name: str, arguments: Mapping[str, Any]) -> float:
+    """The objective of the best card known of an instance, if it is raced as it is stated."""
+    if name not in INSTANCES:
+        return math.inf
+    instance, stated = INSTANCES[name], {k: v for k, v in arguments.items() if k != "solver"}
+    same = key_of(stated) == key_of(instance.arguments)
+    return math.inf if instance.known is None or not same else instance.known.objective
 
 
 def _primal_integral(row: Mapping[Any, Any], trace: Sequence[TracePoint], until: float) -> float:

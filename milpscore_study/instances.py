@@ -183,6 +183,11 @@ class Instance:
         -------
         tuple of Path
             The files.
+
+        Raises
+        ------
+        FormulationError
+            The loss is smooth: no MPS file holds it.
         """
         model, solution = (Path(folder) / f"{self.name}.{end}" for end in ("mps", "sol"))
         program = _Published(self) if self.rule == "published" else self.program()
@@ -419,8 +424,7 @@ def names(*patterns: str) -> list[str]:
     found: dict[str, None] = {}
     for pattern in patterns or ("*",):
         some = [name for name in INSTANCES if fnmatchcase(name, pattern)]
-        if not some:
-            some = [INSTANCES[pattern].name]
+        some = some or [INSTANCES[pattern].name]
         found.update(dict.fromkeys(some))
     return list(found)
 

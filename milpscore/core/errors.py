@@ -111,6 +111,10 @@ class MissingDependencyError(MilpscoreError, ImportError):
 Thing = TypeVar("Thing")
 
 
+_LISTED = 50
+"""Names that a message lists, at most."""
+
+
 class Registry(Mapping[str, Thing], Generic[Thing]):
     """A mapping from name to thing; case, hyphens and underscores of a name do not count.
 
@@ -146,7 +150,8 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
             return found
         close = get_close_matches(_folded(name), known, n=1)
         hint = f"did you mean {known[close[0]]}? " if close else ""
-        raise self._error(f"no {self.kind} {name!r}; {hint}there are {', '.join(self._homes)}")
+        every = ", ".join(self._homes) if len(known) <= _LISTED else f"{len(known)} of them"
+        raise self._error(f"no {self.kind} {name!r}; {hint}there are {every}")
 
     def __getitem__(self, name: str) -> Thing:
         found = self._homes[key := self.name_of(name)]
