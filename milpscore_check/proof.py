@@ -285,7 +285,21 @@ class Cells:
         more = [j for j, own in enumerate(self.points) if own and j not in used]
         low, high = self.rows
         everything = [(-bool(low), -bool(high), len(low), len(high))]
-        return self._missed(used, more, reduce(self._parted, used, everything))
+        self.aside = [j for j in used if self._hinders(j)]
+        parting = [j for j in used if j not in self.aside]
+        return self._missed(used, more, reduce(self._parted, parting, everything))
+
+    def _hinders(self, j: int) -> bool:
+        """Whether a column has one value, which raises each row of class -1 no less than any other.
+
+        Of rows alike but for it, a threshold that keeps one of class -1 right puts all others
+        below it, too: as many err as if they had one score. A convex loss knows no such rule.
+        """
+        if self.cards.loss != "zero_one" or len(self.points[j]) != 1:
+            return False
+        raised = [self.points[j][0] * x for x in self.data.columns[j]]
+        low, high = ([raised[k] for k in own] for own in self.rows)
+        return not low or not high or max(high) <= min(low)
 
     def _parted(self, cells: list[Cell], j: int) -> list[Cell]:
         """Cells parted by the values of one more column."""
@@ -303,7 +317,8 @@ class Cells:
         if total < self.wanted:
             values = tuple(own if j in used else (0,) for j, own in enumerate(self.points))
             none = self.cards.empty(self.box._replace(values=values))
-            if not none and not (self.cards.loss == "zero_one" and self._walked(used, cells)):
+            apart = reduce(self._parted, self.aside, cells)
+            if not none and not (self.cards.loss == "zero_one" and self._walked(used, apart)):
                 yield used
         mixed = [cell for cell in cells if cell[2] and cell[3]]
         if room == 1:

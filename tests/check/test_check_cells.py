@@ -92,6 +92,40 @@ def test_a_leaf_of_cells_proves_what_they_lose_and_no_more(seed: int) -> None:
     assert "misses it at the columns" in said
 
 
+@pytest.mark.parametrize("kind", ["hinders", "helps", "mixed", "varies"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_column_that_only_hinders_is_counted_as_it_is(seed: int, kind: str) -> None:
+    """Against every card and threshold: what is proved is true, and the least is proved."""
+    rng = np.random.default_rng(seed)
+    n, p = 24, 3
+    X = rng.integers(0, 3, (n, p))
+    y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=n) > 0.3, 1, -1)
+    X[:, 2] = {"hinders": y < 0, "helps": y > 0, "mixed": rng.integers(0, 2, n), "varies": y < 0}[
+        kind
+    ]
+    values = [[[-2, 2]], [[-2, 2]], [[1, 2]] if kind == "varies" else [[1, 1]]]
+    columns = [[Fraction(v) for v in column] for column in X.T.tolist()]
+    data = Data(columns, y.tolist(), [Fraction(1)] * n)
+    given: dict[str, Any] = {
+        "loss": "zero_one", "rules": [], "other": [], "values": values, "max_terms": 3,
+        "points": ["0", str(COST), str(COST)], "jumps": [], "intercept": ["-20", "20", "1"],
+        "scale": ["1", "1"], "gap": "0",
+    }  # fmt: skip
+    cards = Cards(given, p)
+    best = math.inf
+    for w in itertools.product(range(-2, 3), range(-2, 3), (1, 2) if kind == "varies" else (1,)):
+        totals = X @ np.array(w)
+        wrong = min(int(((totals >= t) != (y > 0)).sum()) for t in range(-9, 12))
+        best = min(best, wrong / n + float(COST) * np.count_nonzero(w))
+    counted = Cells(data, cards, lambda done, of: None)
+    box = Box(cards.values, cards.b, (Fraction(1), Fraction(1)))
+    assert list(counted.missed(box, floor(Fraction(best - 1e-9)))) == []
+    assert bool(counted.aside) == (kind == "hinders")
+    evidence: dict[str, Any] = {"points": [], "tree": []}
+    assert prove(data, cards, evidence, Fraction(best - 1e-9))[0]
+    assert not prove(data, cards, evidence, Fraction(best + 1e-9))[0]
+
+
 def test_cells_and_lines_prove_a_card_at_a_free_scale_together() -> None:
     rng = np.random.default_rng(3)
     X = (rng.random((400, 12)) < rng.uniform(0.1, 0.6, size=12)).astype(float)
