@@ -12,7 +12,7 @@ from milpscore.core.program import Program
 from milpscore.core.statement import LAM
 from milpscore.formulations._conic import ConicData, conic_builder
 from milpscore.formulations._risk_score import risk_score
-from milpscore.formulations.building import check_non_negative, check_positive
+from milpscore.formulations.building import check_positive
 from milpscore.penalties import Perspective
 
 
@@ -35,7 +35,7 @@ def _cone(w: Any, penalty: Perspective) -> Cone:
     return Cone(
         half * cp.sum(square) + price * cp.sum(z),
         rows,
-        data=[(half, lambda e: e.lam / 2), (price, lambda e: e.lam * e.price)],
+        data=[(half, lambda e: e.lam / 2), (price, lambda e: e.l0_penalty)],
     )
 
 
@@ -53,7 +53,7 @@ def _points(program: ConicProgram) -> Program:
     bound = int(penalty.bound)
     return risk_score(
         design, loss=statement.loss.name, scale=1.0, coef_min=-bound, coef_max=bound,
-        max_terms=penalty.max_terms, l0_penalty=penalty.lam * penalty.price, penalty="l2",
+        max_terms=penalty.max_terms, l0_penalty=penalty.l0_penalty, penalty="l2",
         lam=penalty.lam, intercept="real",
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def perspective(
     Parameters
     ----------
     lam : float
-        Of ridge, lam \|w\|^2 / 2; > 0.
+        Of ridge, lam \|w\|^2 / 2.
     l0_penalty : float
         C_0, of each nonzero coefficient.
     max_terms : int, optional
@@ -118,9 +118,7 @@ def perspective(
     Pilanci, Wainwright & El Ghaoui (2015), whose Boolean relaxation has this bound where C_0 = 0
     and u does not bind.
     """
-    check_positive(lam=lam)
-    check_non_negative(l0_penalty=l0_penalty)
     check_positive(coef_max=coef_max)
     return Perspective(
-        lam, price=l0_penalty / lam, bound=float(coef_max), max_terms=max_terms, whole=whole
+        lam, bound=float(coef_max), max_terms=max_terms, l0_penalty=l0_penalty, whole=whole
     )

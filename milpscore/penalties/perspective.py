@@ -21,7 +21,7 @@ _HALVINGS = 200  # of a multiplier, at most: until floats are neighbours
 
 @dataclass(frozen=True)
 class Perspective(Term):
-    r"""lam * min over z of sum_j w_j^2 / (2 z_j) + price * z_j, with |w_j| <= bound * z_j.
+    r"""min over z of sum_j lam * w_j^2 / (2 z_j) + l0_penalty * z_j, with |w_j| <= bound * z_j.
 
     z lies in [0, 1]^p with sum at most ``max_terms``: the hull of ridge plus a price of each
     nonzero coefficient, at most ``max_terms`` of them. With ``whole`` it is the hull over integer
@@ -31,18 +31,19 @@ class Perspective(Term):
     Parameters
     ----------
     lam : float
-    price : float
-        Of a nonzero coefficient, as a share of lam.
     bound : float
         The largest coefficient; a whole number where ``whole``.
-    max_terms : int, optional
+    max_terms : int or None
+    l0_penalty : float
+        The price of a nonzero coefficient.
     whole : bool
 
     Notes
     -----
     At a price a of z_j and without a limit each coefficient pays the reverse Huber function:
-    s |w_j| up to r, then w_j^2 / 2 + a, with r = min(sqrt(2 a), bound) and s = a / r + r / 2; over
-    integers r is the v of least a / v + v / 2. A limit adds one multiplier to all prices.
+    s |w_j| up to r, then lam w_j^2 / 2 + a, with r = min(sqrt(2 a / lam), bound) and
+    s = a / r + lam r / 2; over integers r is the v of least a / v + lam v / 2. A limit adds one
+    multiplier to all prices.
 
     References
     ----------
@@ -54,14 +55,14 @@ class Perspective(Term):
 
     lam: float
     _: KW_ONLY
-    price: float = 0.0
-    bound: float = 5.0
-    max_terms: int | None = None
+    bound: float
+    max_terms: int | None
+    l0_penalty: float = 0.0
     whole: bool = False
     name: ClassVar[str] = "perspective"
 
     def _check(self) -> None:
-        checks.number("price", self.price, least=0.0)
+        checks.number("l0_penalty", self.l0_penalty, least=0.0)
         checks.number("bound", self.bound, least=0.0, strict=True)
         if self.whole and self.bound != math.floor(self.bound):
             raise OptionError(f"bound must be a whole number over integers, got {self.bound!r}")
@@ -71,7 +72,7 @@ class Perspective(Term):
             )
 
     def value(self, w: Vector) -> float:
-        """Return lam * Omega(w) of a vector of shape (p,); infinite beyond bound and limit."""
+        """Return what a vector of shape (p,) pays; infinite beyond bound and limit."""
         size = self._size(w)
         if size.max(initial=0.0) > self.bound * (1 + 1e-12):
             return math.inf
@@ -81,22 +82,23 @@ class Perspective(Term):
             return math.inf
 
         def bound_at(multiplier: float) -> float:
-            return float(self._paid(size, self.price + multiplier).sum()) - (
+            return float(self._paid(size, self.l0_penalty + multiplier).sum()) - (
                 multiplier * most if multiplier else 0.0
             )
 
-        # above bound^2 / 2 all z are |w| / bound
+        # above lam bound^2 / 2 all z are |w| / bound
         ends = self._multiplier(
-            lambda at: float(self._used(size, self.price + at).sum()), self.bound**2 / 2
+            lambda at: float(self._used(size, self.l0_penalty + at).sum()),
+            self.lam * self.bound**2 / 2,
         )
-        return self.lam * max(map(bound_at, ends))
+        return max(map(bound_at, ends))
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """Return the prox of step * penalty: that of one price, which meets the limit."""
         y, target = prox_arguments(w, step, out)
-        size, t = np.abs(y), step * self.lam
+        size = np.abs(y)
         sign = np.sign(y)
-        if not t:  # the nearest point of the domain
+        if not step:  # the nearest point of the domain
             room = np.zeros(len(size)), np.full(len(size), self.bound)
             most = math.inf if self.max_terms is None else self.bound * self.max_terms
             np.multiply(
@@ -105,20 +107,19 @@ class Perspective(Term):
             return target
 
         def used(multiplier: float) -> float:
-            price = self.price + multiplier
-            return float(self._used(self._shrunk(size, t, price), price).sum())
+            price = self.l0_penalty + multiplier
+            return float(self._used(self._shrunk(size, step, price), price).sum())
 
         # at the last price nothing is left
-        last = self.bound * (float(size.max(initial=0.0)) / t + self.bound)
+        last = self.bound * (float(size.max(initial=0.0)) / step + self.lam * self.bound)
         _, multiplier = self._multiplier(used, last)
-        np.multiply(sign, self._shrunk(size, t, self.price + multiplier), out=target)
+        np.multiply(sign, self._shrunk(size, step, self.l0_penalty + multiplier), out=target)
         return target
 
     def conjugate(self, z: Vector) -> float:
-        """Return lam times the sum of the largest gains of a coefficient, ``max_terms`` of them."""
-        slope = self._size(z) / self.lam if self.lam else self._size(z) * np.inf
-        gain = np.sort(np.maximum(self._gain(slope) - self.price, 0.0))[::-1]
-        return self.lam * float(gain[: self.max_terms].sum())
+        """Return the sum of the largest gains of a coefficient, ``max_terms`` of them."""
+        gain = np.sort(np.maximum(self._gain(self._size(z)) - self.l0_penalty, 0.0))[::-1]
+        return float(gain[: self.max_terms].sum())
 
     def dual_scale(self, z: Vector) -> float:
         """Return 1: coefficients are bounded, so the conjugate is finite."""
@@ -132,10 +133,16 @@ class Perspective(Term):
 
     def lambda_max(self, grad0: Vector) -> float:
         """Return the least lam for which w = 0 is optimal, the loss having gradient grad0 there."""
-        largest, (_, slope) = float(self._size(grad0).max(initial=0.0)), self._first(self.price)
-        if not largest or self.max_terms == 0:
+        slope, price = float(self._size(grad0).max(initial=0.0)), self.l0_penalty
+        if not slope or self.max_terms == 0:
             return 0.0
-        return largest / slope if slope else math.inf
+        if self.whole:
+            v = np.arange(1.0, self.bound + 1)
+            return max(float((2 * (slope - price / v) / v).max()), 0.0)
+        chord = 2 * (slope - price / self.bound) / self.bound  # where bound is the cheapest size
+        if chord <= 2 * price / self.bound**2:
+            return max(chord, 0.0)
+        return slope**2 / (2 * price) if price else math.inf
 
     def _size(self, w: Vector) -> FloatArray:
         checks.one_dimension(w)
@@ -144,31 +151,31 @@ class Perspective(Term):
     def _first(self, price: float) -> tuple[float, float]:
         """Return r and s: what a coefficient pays grows by s up to r."""
         if self.whole:
-            v = np.arange(1.0, self.bound + 1)
-            slopes = price / v + v / 2
+            v = np.arange(self.bound, 0.0, -1.0)  # of equals the largest: its z is the smallest
+            slopes = price / v + self.lam * v / 2
             least = int(np.argmin(slopes))
             return float(v[least]), float(slopes[least])
-        r = min(math.sqrt(2 * price), self.bound)
-        return r, price / r + r / 2 if r else 0.0
+        r = min(math.sqrt(2 * price / self.lam), self.bound) if self.lam else self.bound
+        return r, price / r + self.lam * r / 2 if r else 0.0
 
     def _paid(self, size: FloatArray, price: float) -> FloatArray:
-        """Return what coefficients of these sizes pay, as a share of lam."""
+        """Return what coefficients of these sizes pay."""
         r, slope = self._first(price)
         square = size**2
         if self.whole:
             low = np.floor(size)
             square = (2 * low + 1) * size - low * (low + 1)
-        return np.where(size <= r, slope * size, square / 2 + price)
+        return np.where(size <= r, slope * size, self.lam * square / 2 + price)
 
     def _used(self, size: FloatArray, price: float) -> FloatArray:
         """Return their z."""
         r, _ = self._first(price)
         return np.minimum(size / r, 1.0) if r else (size > 0).astype(float)
 
-    def _shrunk(self, size: FloatArray, t: float, price: float) -> FloatArray:
-        """Return the sizes after a prox step of length t at a price."""
+    def _shrunk(self, size: FloatArray, step: float, price: float) -> FloatArray:
+        """Return the sizes after a prox step at a price."""
         r, slope = self._first(price)
-        shrunk = size - t * slope
+        shrunk, t = size - step * slope, step * self.lam
         if self.whole:
             found = np.clip(shrunk, 0.0, r)
             for v in np.arange(r, self.bound):  # chords, each steeper than the one before
@@ -178,9 +185,11 @@ class Perspective(Term):
         return np.where(shrunk > r, beyond, np.maximum(shrunk, 0.0))
 
     def _gain(self, slope: FloatArray) -> FloatArray:
-        """Return sup over u in [0, bound] of slope u - u^2 / 2, over integers if whole."""
-        best = np.clip(np.rint(slope) if self.whole else slope, 0.0, self.bound)
-        return best * (slope - best / 2)
+        """Return sup over u in [0, bound] of slope u - lam u^2 / 2, over integers if whole."""
+        best = np.where(slope > 0, self.bound, 0.0)
+        np.divide(slope, self.lam, out=best, where=slope < self.lam * self.bound)
+        best = np.clip(np.rint(best) if self.whole else best, 0.0, self.bound)
+        return best * (slope - self.lam * best / 2)
 
     def _multiplier(self, used: Callable[[float], float], last: float) -> tuple[float, float]:
         """Return neighbours between which the sum of z falls to the limit; 0 twice without need."""

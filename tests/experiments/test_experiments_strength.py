@@ -30,12 +30,12 @@ def test_the_comparison_lays_the_programs_side_by_side(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"seeds": (0, 1), "max_terms": 2, "reach": 2, "time_limit": 300.0}
     experiment = SlimStrength(data=str(tmp_path), most_rows=30, **settings)
     found = experiment.run(out=tmp_path / "runs.sqlite")
-    assert len(found.runs) == 2 * 4 * 4
+    assert len(found.runs) == 2 * len(STRENGTHS) * 4
     assert found.summary["strength"].tolist() == list(STRENGTHS)
     assert (found.summary["gap_on"] <= 1e-6).all()
     assert found.checks[["lp_bounds_grow", "no_bound_above"]].all(axis=None)
     assert (found.profile["ever"] == 1).all()
-    assert len(found.integrals) == 2 * 4
+    assert len(found.integrals) == 2 * len(STRENGTHS)
     assert (found.integrals["gap_integral"] <= 5.0).all()
     assert found.notes["about"].tolist() == [
         "bankruptcy", "breastcancer", "mammo", "mushroom", "adult"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -27,8 +28,9 @@ def drawn(seed: int) -> tuple[Perspective, np.ndarray, float, np.random.Generato
     whole = bool(seed % 2)
     bound = float(rng.integers(1, 6)) if whole else float(rng.uniform(0.3, 5))
     price, most = rng.choice([0.0, 0.1, 1.0, 3.0, 20.0]), [None, 0, 1, 2, 3][seed % 5]
+    lam = 0.0 if seed % 7 == 6 else rng.uniform(0.1, 2)
     penalty = Perspective(
-        rng.uniform(0.1, 2), price=float(price), bound=bound, max_terms=most, whole=whole
+        lam, l0_penalty=lam * float(price), bound=bound, max_terms=most, whole=whole
     )
     return (
         penalty,
@@ -52,7 +54,7 @@ def by_hand(penalty: Perspective, w: Any) -> tuple[Any, list[Any]]:
                     rows.append(t[j] >= sign * (2 * v - 1) * w[j] - v * (v - 1) * z[j])
         else:
             rows.append(cp.SOC(t[j] + z[j], cp.hstack([2 * w[j], t[j] - z[j]])))
-    return penalty.lam * (cp.sum(t) / 2 + penalty.price * cp.sum(z)), rows
+    return penalty.lam * cp.sum(t) / 2 + penalty.l0_penalty * cp.sum(z), rows
 
 
 def least(objective: Any, rows: list[Any]) -> float:
@@ -95,11 +97,11 @@ def test_the_hull_of_points(seed: int) -> None:
     """At a card the penalty is what the card pays; between cards it is no higher, and convex."""
     rng = np.random.default_rng(seed)
     most = [None, 1, 2][seed % 3]
-    penalty = Perspective(0.4, price=0.7, bound=3.0, max_terms=most, whole=True)
+    penalty = Perspective(0.4, l0_penalty=0.28, bound=3.0, max_terms=most, whole=True)
     cards = np.array(list(itertools.product(range(-3, 4), repeat=3)))
     if most is not None:
         cards = cards[np.count_nonzero(cards, axis=1) <= most]
-    paid = 0.4 * ((cards**2).sum(axis=1) / 2 + 0.7 * np.count_nonzero(cards, axis=1))
+    paid = 0.2 * (cards**2).sum(axis=1) + 0.28 * np.count_nonzero(cards, axis=1)
     for w, pays in zip(cards[::7], paid[::7], strict=True):
         assert penalty.value(w) == pytest.approx(pays, abs=1e-12)
     # the hull: the least mean of what cards pay, over all mixtures with mean w
@@ -181,8 +183,8 @@ def test_four_realisations_agree() -> None:
 
 def test_what_is_refused() -> None:
     d = noisy(20, 3)
-    with pytest.raises(FormulationError, match="lam"):
-        perspective(d, lam=0.0)
+    with pytest.raises(OptionError, match="lam must be a finite number >= 0"):
+        perspective(d, lam=-1.0)
     with pytest.raises(FormulationError, match="coef_max"):
         perspective(d, coef_max=0)
     with pytest.raises(OptionError, match="whole number over integers"):
@@ -194,8 +196,21 @@ def test_what_is_refused() -> None:
     with pytest.raises(NotApplicableError, match="whole coef_max"):
         perspective(d, coef_max=2.5).exact()
     assert math.isinf(Perspective(1.0, bound=1.0, max_terms=1).value(np.array([0.8, 0.8])))
-    assert Perspective(1.0).lambda_max(np.ones(3)) == math.inf
-    assert Perspective(1.0, price=0.5).lambda_max(np.array([3.0, -1.0])) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_lambda_max_is_sharp(seed: int) -> None:
+    penalty, _, _, rng = drawn(seed)
+    slope = rng.normal(size=6)
+    least = penalty.lambda_max(slope)
+    if math.isinf(least):
+        assert not penalty.whole
+        assert penalty.l0_penalty == 0.0
+        assert replace(penalty, lam=1e9).prox(slope, 1.0).any()
+        return
+    above = replace(penalty, lam=least * (1 + 1e-9))
+    assert np.abs(above.prox(slope, 1.0)).max() <= 1e-9
+    assert least == 0.0 or replace(penalty, lam=0.99 * least).prox(slope, 1.0).any()
 
 
 def test_set_changes_the_program_in_place() -> None:
