@@ -24,7 +24,7 @@ import milpscore_study
 from milpscore import __version__
 from milpscore.certificate import certify
 from milpscore.core.card import Card
-from milpscore.core.errors import MilpscoreError
+from milpscore.core.errors import DataError, FormulationError, NotApplicableError, SolverError
 from milpscore.core.result import CLAIM_TOLERANCE, Claim
 from milpscore.solvers import solve
 from milpscore.verify import check
@@ -64,7 +64,8 @@ def improved(instance: Instance, limits: dict[str, float], leaves: bool) -> dict
     if result.card is None:
         return row
     verdict = check(program, result.card)
-    assert verdict.feasible, instance.name
+    if not verdict.feasible:
+        raise SolverError(f"the card of {instance.name} breaks {verdict.violations}")
     by = f"{result.solver}, milpscore {__version__}"
     if leaves and result.claim in (Claim.OPTIMAL, Claim.GAP):
         begun = time.process_time()
@@ -72,16 +73,20 @@ def improved(instance: Instance, limits: dict[str, float], leaves: bool) -> dict
         row["leaf CPU s"] = time.process_time() - begun
         by += "" if row["leaves"] else ", leaves accepted by milpscore-check"
     best = Known(verdict.objective, result.dual_bound, str(result.claim), by, result.card)
-    row["known"] = best if known is None else joined(known, best)
+    row["known"] = best if known is None else joined(instance.name, known, best)
     return row
 
 
-def joined(known: Known, found: Known) -> Known:
-    """The better card with the better bound, each as far as it goes."""
+def joined(name: str, known: Known, found: Known) -> Known:
+    """Return the better card with the better bound; SolverError where they contradict."""
+    least, bound = min(known.objective, found.objective), max(known.bound, found.bound)
+    if bound - least > CLAIM_TOLERANCE * max(abs(least), 1e-10):
+        raise SolverError(f"{name}: a bound of {bound!r} lies above a verified card of {least!r}")
     card = found if found.objective < known.objective else known
     proof = found if found.bound > known.bound or "accepted" in found.by else known
-    bound = min(max(known.bound, found.bound), card.objective)
+    bound = min(bound, card.objective)
     close = card.objective - bound <= CLAIM_TOLERANCE * abs(card.objective)
+    # a proof by the least step of the objective leaves a bound below it
     optimal = close or "optimal" in (known.claim, found.claim)
     return Known(card.objective, bound, "optimal" if optimal else "gap", proof.by, card.card)
 
@@ -114,7 +119,7 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             continue
         try:
             row = improved(INSTANCES[name], limits, options.leaves)
-        except MilpscoreError as error:
+        except (DataError, FormulationError, NotApplicableError) as error:
             yield {"instance": name, "claim": f"{type(error).__name__}: {error}"}
             continue
         known = row.pop("known", None)

@@ -56,9 +56,9 @@ def race_study(
     data : sequence of mapping
         As the ``[[data]]`` of a study's file (``docs/studies.md``), paths relative to here.
     formulations : sequence of str
-        Of :data:`milpscore.formulations.FORMULATIONS`; "slim:textbook", "slim:row_big_m",
-        "slim:merged" and "slim:conflicts" are the 0-1 program from its weakest form to its
-        strongest, for solvers that read the program.
+        Of :data:`milpscore.formulations.FORMULATIONS`; "slim:textbook" to
+        "slim:joint_big_m" are the 0-1 program from its weakest form to its strongest
+        (:func:`milpscore.formulations.strength.slim_program`), for solvers that read the program.
     solvers : sequence of str
         As in :func:`milpscore.solve`.
     seeds : int
@@ -96,17 +96,12 @@ def race_study(
                 "arguments": {**_taken(name, names, arguments or {}), **own},
             }
         )
-    return _stated(data, models, seeds, time_limit, node_limit, threads)
+    limits = {"time_limit": time_limit, "node_limit": node_limit, "threads": threads}
+    return _stated(data, models, seeds, limits)
 
 
 def instance_race(
-    instances: Sequence[str],
-    solvers: Sequence[str],
-    *,
-    seeds: int = 1,
-    time_limit: float = Options.time_limit,
-    node_limit: int | None = Options.node_limit,
-    threads: int = Options.threads,
+    instances: Sequence[str], solvers: Sequence[str], *, seeds: int = 1, **limits: Any
 ) -> Study:
     """State a race on instances by name: every solver on each.
 
@@ -114,8 +109,10 @@ def instance_race(
     ----------
     instances : sequence of str
         Names or patterns, as :func:`milpscore_study.instances.names` takes them.
-    solvers, seeds, time_limit, node_limit, threads
+    solvers, seeds
         As for :func:`race_study`.
+    **limits
+        ``time_limit``, ``node_limit`` and ``threads`` of each solve, likewise.
 
     Returns
     -------
@@ -124,7 +121,7 @@ def instance_race(
     Raises
     ------
     OptionError
-        A name is unknown.
+        A name is unknown, or a limit.
     """
     chosen = [INSTANCES[name] for name in names(*instances)]
     data: list[Mapping[str, Any]] = []
@@ -141,19 +138,21 @@ def instance_race(
             key_of(model), {"name": f"{each.name} by {solver}", **model, "data": []}
         )
         own["data"].append(each.name)
-    return _stated(data, [*models.values()], seeds, time_limit, node_limit, threads)
+    return _stated(data, [*models.values()], seeds, limits)
 
 
 def _stated(
-    data: Sequence[Mapping[str, Any]], models: Sequence[Mapping[str, Any]], seeds: int,
-    time_limit: float, node_limit: int | None, threads: int,
-) -> Study:  # fmt: skip
+    data: Sequence[Mapping[str, Any]],
+    models: Sequence[Mapping[str, Any]],
+    seeds: int,
+    limits: Mapping[str, Any],
+) -> Study:
     """The race as a study."""
     content = {
         "data": list(data),
         "models": models,
         "seeds": list(range(seeds)),
-        "limits": {"time_limit": time_limit, "node_limit": node_limit, "threads": threads},
+        "limits": dict(limits),
     }
     return study_of(content, "the race")
 

@@ -112,8 +112,8 @@ def race_command(
     ),
     formulations: str | None = option(
         CARD,
-        "Formulations; slim:textbook, slim:row-big-m, slim:merged and slim:conflicts are the 0-1 "
-        "program from weak to strong. The default is slim.",
+        "Formulations; slim:textbook, slim:row-big-m, slim:merged, slim:conflicts, slim:covers and "
+        "slim:joint-big-m are the 0-1 program from weak to strong. The default is slim.",
         metavar="NAME,NAME",
     ),
     settings: list[str] | None = SETTINGS,
@@ -154,9 +154,9 @@ def race_command(
     """Race solvers on the same programs: who proves what, how fast, and who is wrong.
 
     Every solver gets every formulation of every file, or every instance,
-    once a seed, without a start. 'wrong' counts claims that the re-check refused or a verified
-    card of another solver contradicts. The same command goes on where a
-    race was stopped.
+    once per seed, without a start. 'wrong' counts claims that the re-check
+    refused or a verified card of another solver contradicts. The same
+    command goes on where a race was stopped.
     """
     files = data or []
     given = {**limits.given, **settings_of(settings)}

@@ -25,7 +25,7 @@ def _cone(w: Any, penalty: Perspective) -> Cone:
     if penalty.max_terms is not None:
         rows.append(cp.sum(z) <= penalty.max_terms)
     if penalty.whole:
-        rows.append(square >= z)  # no whole number but 0 has a square below 1
+        rows.append(square >= z)  # the square of a nonzero whole number is at least 1
         for v in range(2, int(penalty.bound) + 1):
             above = square + v * (v - 1) * z
             rows += [above >= (2 * v - 1) * w, above >= -(2 * v - 1) * w]
@@ -99,7 +99,7 @@ def perspective(
     coef_max : float
         u, the largest coefficient; whole for ``whole`` and for the integer program.
     whole : bool
-        Coefficients are points: the bound is that of the hull over whole points, and no lower.
+        Coefficients are points: the bound is that of the hull over whole points, never lower.
 
     Returns
     -------

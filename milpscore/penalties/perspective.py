@@ -16,8 +16,6 @@ from milpscore.penalties._norms import budget_multiplier
 from milpscore.penalties.checks import Vector, prox_arguments
 from milpscore.penalties.ramps import Term
 
-_HALVINGS = 200  # of a multiplier, at most: until floats are neighbours
-
 
 @dataclass(frozen=True)
 class Perspective(Term):
@@ -151,7 +149,7 @@ class Perspective(Term):
     def _first(self, price: float) -> tuple[float, float]:
         """Return r and s: what a coefficient pays grows by s up to r."""
         if self.whole:
-            v = np.arange(self.bound, 0.0, -1.0)  # of equals the largest: its z is the smallest
+            v = np.arange(self.bound, 0.0, -1.0)  # ties go to the largest v, whose z is least
             slopes = price / v + self.lam * v / 2
             least = int(np.argmin(slopes))
             return float(v[least]), float(slopes[least])
@@ -196,9 +194,6 @@ class Perspective(Term):
         if self.max_terms is None or used(0.0) <= self.max_terms:
             return 0.0, 0.0
         low, high = 0.0, last
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if middle in (low, high):
-                break
+        while (middle := (low + high) / 2) not in (low, high):
             low, high = (middle, high) if used(middle) > self.max_terms else (low, middle)
         return low, high

@@ -121,7 +121,8 @@ class Progress:
 
     def asked_to_stop(self, point: TracePoint) -> bool:
         """Give a point to the listeners; whether one of them returns True."""
-        return sum(each(point) is True for each in self.listeners) > 0  # every one is called
+        answers = [each(point) for each in self.listeners]
+        return any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
 
 
 @dataclass(frozen=True)

@@ -402,8 +402,8 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
     first, second = ({k: v for k, v in a.items() if k not in unlike} for a in answers)
     assert first == second
     pages = [(tmp_path / f"{name}.html").read_text() for name in ("csv", "folder")]
-    # of merged rows the features by outcome are told by bins, for their values are gone; the
-    # certificate says that rows were merged, so that its digest is another
+    # a page of merged rows shows features by bins, since their values are gone, and the digest of
+    # a certificate that names merged rows
     raw = ("Missing values", 'data-head="Level"', "<dt>Certificate</dt>")
     lines = [[x for x in page.splitlines() if not any(y in x for y in raw)] for page in pages]
     assert lines[0] == lines[1]

@@ -94,7 +94,7 @@ def test_fenchel_and_young_meet_at_a_prox(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_hull_of_points(seed: int) -> None:
-    """At a card the penalty is what the card pays; between cards it is no higher, and convex."""
+    """At a card the penalty is what the card pays; between cards, the cheapest mixture's price."""
     rng = np.random.default_rng(seed)
     most = [None, 1, 2][seed % 3]
     penalty = Perspective(0.4, l0_penalty=0.28, bound=3.0, max_terms=most, whole=True)

@@ -203,7 +203,9 @@ def test_a_callback_that_returns_true_stops_the_solve(name: str) -> None:
     assert result.termination is Termination.INTERRUPTED
     assert result.verified
     assert result.dual_bound <= result.objective
-    # a number is no wish to stop
+    stopped = solve(program(1), "tree", callback=lambda point: np.True_)
+    assert stopped.termination is Termination.INTERRUPTED
+    # a number does not stop a solve
     assert solve(program(1), "tree", callback=lambda point: 1).claim is Claim.OPTIMAL
 
 

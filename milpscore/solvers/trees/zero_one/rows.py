@@ -111,7 +111,7 @@ class Patterns:
         return not self.constrained or not self.statement.violations(self.card(w, threshold))
 
     def without_handicaps(self) -> tuple[NDArray[Any], NDArray[Any], int]:
-        """Return (net weights, codes, units any card errs on) of rows told apart by the rest."""
+        """Return (net weights, codes, sure errors) of rows merged where only handicaps differ."""
         if not len(self.handicaps):
             return self.net, self.codes, 0
         left = np.delete(self.codes, self.handicaps, axis=0)
@@ -237,7 +237,7 @@ class Patterns:
 
     def _is_handicap(self, j: int) -> bool:
         """Whether a column has one weight, and each negative row no less of it than any other."""
-        if len(self.points[j]) > 1 or self.bits:
+        if len(self.points[j]) != 1 or self.bits:
             return False
         own = self.X[:, j] * self.points[j]
         positive, negative = own[self.net > 0], own[self.net < 0]
