@@ -20,7 +20,7 @@ from milpscore.core.errors import (
     is_number,
     require_ending,
 )
-from milpscore.core.statement import Statement
+from milpscore.core.statement import RULES, Statement
 
 if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
@@ -65,6 +65,11 @@ class Layout:
     fill: Callable[[Any, Statement, Card], None]
     # the variables, or expressions, of the points, in the order of the columns
     points: Callable[[Any], Sequence[Any]] = lambda model: list(model.w.values())
+    # changes a model in place to another statement on its design, and names the parts that changed;
+    # None, and nothing is changed, where the model is too narrow for it
+    narrow: Callable[[Any, Statement, Mapping[str, Any]], frozenset[str] | None] = (
+        lambda model, statement, arguments: None
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -92,6 +97,8 @@ class Program:
     arguments : mapping
         What the builder was called with, defaults included, data and weights left out; :meth:`set`
         changes it. Another program of the same kind is built from these.
+    restated : callable, optional
+        Makes another program of the same data from changed arguments.
     algebra : tuple of str
         What is stated, as LaTeX: the displayed formulas of the builder's docstring.
     touched : list of ndarray of shape (p + 1,)
@@ -117,6 +124,7 @@ class Program:
     build_seconds: float = 0.0
     stated: frozenset[str] = frozenset()
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    restated: Callable[[Mapping[str, Any]], Program] | None = None
     algebra: tuple[str, ...] = ()
     effort: float = 0.0
     touched: list[FloatArray] = field(default_factory=list)
@@ -227,6 +235,7 @@ class Program:
             return Program.later(
                 self.statement, changed, kind=kind, simplify=self.simplify, effort=self.effort,
                 arguments=self.arguments, algebra=self.algebra, build_seconds=self.build_seconds,
+                restated=self.restated,
             )  # fmt: skip
         edit = self.edited()
         model = self.model.clone()
@@ -303,12 +312,17 @@ class Program:
         spoken = {var.name for row in own for var in identify_variables(row.body)}
         before, now = self._state or {}, state_of(self.model)
         for name in held:
-            if name in spoken or before.get(name) != now[name]:
+            key = id(self.model.component(name))
+            if name in spoken or key not in before or before[key][2:] != now[key][2:]:
                 raise FormulationError(
                     f"the model holds {name} next to a row's total, and {change}: rows of your own "
                     f"may speak of {name} where the program is stated with {{big_m}}",
                     big_m="row",
                 )
+
+    def state(self) -> ModelState:
+        """Return what the model holds now, the parts of a user's included."""
+        return state_of(self.model)
 
     def edited(self) -> str:
         """Return what was changed in the builder's own parts, in words; empty if nothing was."""
@@ -343,18 +357,61 @@ class Program:
         else:
             self.__dict__["_filled"] = card
 
-    def set(self, **values: float) -> None:
-        """Change penalty weights in place (``lam``, ``l0_penalty``, ``l1_penalty``).
+    def set(self, **values: Any) -> None:
+        """Change arguments of the builder: the model is edited where it is, or made anew.
 
-        Raises FormulationError for a name this program was not built with, or a value below 0 or
-        :attr:`least`.
+        Penalty weights (``lam``, ``l0_penalty``, ``l1_penalty``), a smaller ``max_terms``, narrower
+        ``coef_min``, ``coef_max`` and ``intercept_bounds``, a hinge loss's ``margin`` and
+        ``constraints`` are edited in place, with whatever was added to the model by hand. Any other
+        change makes the model anew where it is next needed, and is refused where something had been
+        added.
+
+        Raises FormulationError for a name that the builder does not take, a value that it refuses,
+        a weight below :attr:`least`, and for a change that would lose rows of your own.
         """
-        for name, value in values.items():
-            if name not in self.parameters:
+        self.change(values)
+
+    def change(self, values: Mapping[str, Any]) -> frozenset[str] | None:
+        """As :meth:`set`; the parts that changed in place, None where the model is another one."""
+        charged = {term.name for term in self.statement.penalties}
+        weights = {}
+        if self.is_built or {*values} <= charged:
+            weights = {name: value for name, value in values.items() if name in self.parameters}
+        self._check_weights(weights)
+        if len(weights) == len(values):
+            self._set_weights(weights)
+            return frozenset()
+        known = sorted({*weights, *(self.arguments if self.restated else ())})
+        for name in values:
+            if name not in known:
                 raise FormulationError(
                     f"{self.formulation} cannot change {name!r} in place; it can change "
-                    f"{sorted(self.parameters) or 'nothing'}: build a new program instead"
+                    f"{known or 'nothing'}: build a new program instead"
                 )
+        assert self.restated is not None
+        other = self.restated({**self.arguments, **values})
+        if not self.is_built:
+            self._become(other)
+            return None
+        parts = None
+        edit = self.edited()
+        user_parts = changes(self.model, self.stated) or edit
+        if {*values} <= {*weights, *(_DERIVED if self.least else _NARROWED)}:
+            parts = self.layout.narrow(self.model, other.statement, other.arguments)
+        if parts is not None:
+            self._narrowed(other, weights, edit)
+        elif user_parts:
+            raise FormulationError(
+                "the model is too narrow for this change and has to be made anew, and "
+                f"{user_parts}: build a new program, and add it there"
+            )
+        else:
+            self._become(other)
+        return parts
+
+    def _check_weights(self, weights: Mapping[str, Any]) -> None:
+        """Refuse a weight below 0, or below what ranges were derived from."""
+        for name, value in weights.items():
             if not is_number(value) or not 0 <= value < np.inf:
                 raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
             least = float(self.least.get(name, 0.0))
@@ -363,23 +420,49 @@ class Program:
                     f"{name}={value!r} lies below {least!r}, from which the coefficient ranges "
                     "were derived: build a new program, or give coef_min and coef_max"
                 )
-        for name, value in values.items():
+
+    def _narrowed(self, other: Program, weights: Mapping[str, float], edit: str) -> None:
+        """Take over what the model, edited in place, states now."""
+        if self.kind == "relaxed":
+            relax_integrality(self.model)
+        self._set_weights(weights)
+        self.statement, self.arguments = other.statement, other.arguments
+        rules = {name for name in part_names(self.model) if name.split(".")[0] == RULES}
+        kept = {name for name in self.stated if name.split(".")[0] != RULES}
+        self.stated = frozenset(kept | rules)
+        self.remember(edit)
+
+    def _become(self, other: Program) -> None:
+        """Become another program, of this one's kind."""
+        if other.kind != self.kind:
+            other = other.relaxed() if self.kind == "relaxed" else other.exact()
+        seconds = self.build_seconds + other.build_seconds
+        self.__dict__.clear()
+        self.__dict__.update(other.__dict__, build_seconds=seconds)
+
+    def _set_weights(self, weights: Mapping[str, float]) -> None:
+        """Set penalty weights, in the model and in the statement."""
+        for name, value in weights.items():
             getattr(self.model, self.parameters[name]).set_value(float(value))
         penalties = tuple(
-            replace(term, lam=float(values[term.name])) if term.name in values else term  # type: ignore[type-var]
+            replace(term, lam=float(weights[term.name])) if term.name in weights else term  # type: ignore[type-var]
             for term in self.statement.penalties
         )
-        if self._state is not None and values:
-            now = state_of(self.model)
-            names = [self.parameters[name] for name in values]
-            self.__dict__["_state"] = {**self._state, **{name: now[name] for name in names}}
-        self.arguments = {**self.arguments, **values}
-        arguments = {**self.statement.arguments, **values}
+        if self._state is not None and weights:
+            own = [self.model.component(self.parameters[name]) for name in weights]
+            moved = {id(each): (each, each, "parameter", each.value) for each in own}
+            self.__dict__["_state"] = {**self._state, **moved}
+        self.arguments = {**self.arguments, **weights}
+        arguments = {**self.statement.arguments, **weights}
         self.statement = replace(self.statement, penalties=penalties, arguments=arguments)
 
 
 _MADE = ("model", "layout", "parameters", "least")
 """What a program made later lacks until then."""
+
+_DERIVED = frozenset(("max_terms", "constraints", "max_cuts"))
+_NARROWED = _DERIVED | {"coef_min", "coef_max", "intercept_bounds", "margin"}
+"""Arguments that a model may be narrowed by; the first ones where ranges were derived."""
 
 _DOMAINS = "_integral_domains"
 
@@ -423,8 +506,8 @@ def changes(model: Any, stated: frozenset[str]) -> str:
     return ""
 
 
-ModelState = dict[str, tuple[Any, ...]]
-"""What each component holds by name: expressions as they are, compared by identity."""
+ModelState = dict[int, tuple[Any, ...]]
+"""What each component holds, by identity: itself, its kind, and the expressions as they are."""
 
 
 def state_of(model: Any) -> ModelState:
@@ -432,50 +515,59 @@ def state_of(model: Any) -> ModelState:
     import pyomo.environ as pyo
 
     state: ModelState = {}
-    for var in variables(model):
-        value = var.value if var.fixed else None
-        state[var.name] = ("variable", var.lb, var.ub, str(var.domain), var.fixed, value)
-    for kind, called in ((pyo.Constraint, "row"), (pyo.Objective, "objective")):
+
+    def every(kind: Any) -> Iterator[tuple[Any, Any]]:
         for part in model.component_objects(kind, descend_into=True):
+            for own in part.values():
+                yield part, own  # the part as well: without it nothing is left of the name
+
+    for part, var in every(pyo.Var):
+        value = var.value if var.fixed else None
+        state[id(var)] = (part, var, "variable", var.lb, var.ub, var.domain, var.fixed, value)
+    for kind, called in ((pyo.Constraint, "row"), (pyo.Objective, "objective")):
+        for part, own in every(kind):
             # rows that a solver adds only restate the loss, or a norm of the points
-            if part.name not in ("cuts", "norm_cuts"):
-                for own in part.values():
-                    sense = getattr(own, "sense", None)
-                    state[own.name] = (called, own.active, sense, own.expr)
-    for own in model.component_data_objects(pyo.Expression, descend_into=True):
-        state[own.name] = ("expression", own.expr)
-    for part in model.component_objects(pyo.Param, descend_into=True):
+            if part.local_name not in ("cuts", "norm_cuts"):
+                state[id(own)] = (
+                    part,
+                    own,
+                    called,
+                    own.active,
+                    getattr(own, "sense", None),
+                    own.expr,
+                )
+    for part, own in every(pyo.Expression):
+        state[id(own)] = (part, own, "expression", own.expr)
+    for part, own in every(pyo.Param):
         if part.mutable:
-            state |= {own.name: ("parameter", pyo.value(own)) for own in part.values()}
+            state[id(own)] = (part, own, "parameter", pyo.value(own))
     return state
 
 
-def difference(before: ModelState, now: ModelState, stated: frozenset[str]) -> str:
-    """Return what differs between two states of a model's stated parts, in words."""
-    for name, was in before.items():
-        if (held := now.get(name)) is None:
-            return f"{name} was taken away"
-        if len(was) != len(held) or any(
-            a is not b and (was[0] in ("row", "objective", "expression") or a != b)
-            for a, b in zip(was[1:], held[1:], strict=True)
-        ):
-            return _edit_of(name, was, held)
-    for name, held in now.items():
-        if name not in before and name.split("[")[0] in stated:
-            return f"the {held[0]} {name} was added"
+def difference(before: ModelState, now: ModelState, stated: frozenset[str] | None = None) -> str:
+    """Return what differs between two states of a model's stated parts (all), in words."""
+    for key, (_, own, kind, *was) in before.items():
+        if key not in now:
+            return f"{own.name} was taken away"
+        for a, b in zip(was, now[key][3:], strict=True):
+            if a is not b and (kind in ("row", "objective", "expression") or a != b):
+                return _edit_of(own.name, kind, was, now[key][3:])
+    for key, (part, own, kind, *_) in now.items():
+        if key not in before and (stated is None or part.name in stated):
+            return f"the {kind} {own.name} was added"
     return ""
 
 
-def _edit_of(name: str, was: tuple[Any, ...], held: tuple[Any, ...]) -> str:
+def _edit_of(name: str, kind: str, was: Sequence[Any], held: Sequence[Any]) -> str:
     """Return how a component was changed, in words."""
-    if was[0] == "variable":
-        if held[4] and (was[4:] != held[4:]):
+    if kind == "variable":
+        if held[3] and (was[3:] != held[3:]):
             return f"variable {name} is fixed"
-        same = was[1:3] == held[1:3]
+        same = was[:2] == held[:2]
         return f"the domain of {name} was changed" if same else f"the bounds of {name} were changed"
-    if was[0] == "row" and was[1] and not held[1]:
+    if kind == "row" and was[0] and not held[0]:
         return f"{name} was taken away"
-    return f"the {was[0]} {name} was changed"
+    return f"the {kind} {name} was changed"
 
 
 def relax_integrality(model: Any) -> None:

@@ -213,12 +213,17 @@ def _program(
 
     # Variables: points w, threshold T in grid units, errors z
     model.add_points()
+
+    def thresholds(rule: InterceptRule) -> tuple[float, float]:
+        return float(-rule.upper / units.unit), float(-rule.lower / units.unit)
+
     model.variable(
         "T",
         lambda card: (_beside_rows if joint else _threshold)(card, X, y, units),
         domain=pyo.Integers if units.on_grid else pyo.Reals,
-        bounds=(float(-rule.upper / units.unit), float(-rule.lower / units.unit)),
+        bounds=thresholds(rule),
     )
+    model.cut = "T", thresholds
     model.variable("z", lambda card: _errors(card, X, y, units), m.I, domain=pyo.Binary)
     idle = frozenset(np.flatnonzero(big_m < 0).tolist())
     for i in sorted(idle):
@@ -263,7 +268,7 @@ def _program(
     # (6) what else the card must meet
     return model.program(
         penalty,
-        wrong=errors,
+        wrong="z",
         intercept=lambda m: -float(m.T.value) * float(units.unit),
     )
 

@@ -473,6 +473,17 @@ def builder(
         bound.apply_defaults()
         program = build(*args, **kwargs)
         program.arguments = {k: v for k, v in bound.arguments.items() if k not in DATA}
+        if not program.conic:
+            given = {k: v for k, v in bound.arguments.items() if k in DATA}
+            design = program.statement.design
+
+            def restated(arguments: Mapping[str, Any]) -> Program:
+                # under a penalty on jumps the bins of a design were stated by their cuts
+                same = arguments.get("penalty") == bound.arguments.get("penalty")
+                data: Any = {"X": design} if same else given
+                return recorded(**data, **arguments)  # type: ignore[call-arg]
+
+            program.restated = restated
         program.algebra = algebra_in(build.__doc__)
         if not program.conic and program.is_built:
             program.remember()

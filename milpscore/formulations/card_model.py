@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +15,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.program import Layout, Program
-from milpscore.core.statement import Statement
+from milpscore.core.statement import RULES, InterceptRule, Statement
 from milpscore.formulations.building import Ranges, RowTotals
 from milpscore.losses import Hinge
 
@@ -61,6 +62,9 @@ class CardModel:
         self.implied: dict[str, Implied] = {}
         self.points: PointVariables
         self._holder = ""
+        # the variable that cuts the totals, and its ends by the rule of a statement
+        self.slacks: RowTotals | None = None  # the totals of rows whose hinge loss has slacks
+        self.cut: tuple[str, Callable[[InterceptRule], tuple[float, float]]] | None = None
 
     def variable(self, name: str, implied: Implied, *index: Any, **options: Any) -> Any:
         """Add a variable, and what a card makes of it."""
@@ -211,29 +215,20 @@ class CardModel:
             "b",
             lambda card: float(card.intercept),
             domain=pyo.Reals if rule.step is None else pyo.Integers,
-            bounds=(float(rule.lower), float(rule.upper)),
+            bounds=_ends(rule),
         )
+        self.cut = "b", _ends
 
     def add_hinge_loss(self, totals: RowTotals) -> None:
         """b, the slacks xi of the merged rows of these totals, and their mean ``m.loss``."""
-        m, rows, rule = self.m, self.statement.design.merged, self.statement.intercept
-        loss = self.statement.loss
-        assert isinstance(loss, Hinge)
-        gamma, y = float(loss.margin), rows.y
-        smallest, largest = totals
-        # the largest slack: margin minus the worst score in the row's direction
-        worst = np.where(y > 0, smallest + float(rule.lower), -largest - float(rule.upper))
-        xi_max = np.maximum(gamma - worst, 0.0).tolist()
+        m, rows = self.m, self.statement.design.merged
+        slacks = HingeSlacks(self.statement, totals)
+        y, gamma = rows.y, slacks.margin
+        largest = slacks.largest().tolist()
         m.I = pyo.RangeSet(0, len(y) - 1)
         self.add_intercept()
-        self.variable(
-            "xi",
-            lambda card: np.maximum(0.0, gamma - y * (card.totals(rows.X) + float(card.intercept))),
-            m.I,
-            bounds=lambda m, i: (0.0, xi_max[i]),
-        )
-        share = rows.weight / (float(rows.weight.sum()) * gamma)
-        m.loss = pyo.Expression(expr=linear([m.xi[i] for i in m.I], share))
+        m.xi = pyo.Var(m.I, bounds=lambda m, i: (0.0, largest[i]))
+        m.loss = pyo.Expression(expr=linear([m.xi[i] for i in m.I], slacks.share()))
         sign = y.astype(np.float64).tolist()
 
         m.margin_rows = pyo.Constraint(
@@ -242,55 +237,208 @@ class CardModel:
                 self.points.linear(rows.X[i] * sign[i]) + sign[i] * m.b + m.xi[i] >= gamma
             ),
         )
+        self.slacks = totals
 
     def program(
         self,
         penalty: Any,
         *,
-        wrong: Sequence[Any] | None = None,
+        wrong: str | None = None,
         intercept: Callable[[Any], float] = lambda m: float(m.b.value),
         **options: Any,
     ) -> Program:
         """Return the finished program: constraints, the objective ``m.loss`` + penalty, the layout.
 
-        ``wrong``: per merged row a binary that is 1 if the card errs, if the model has them;
+        ``wrong`` names the binaries of merged rows, 1 if the card errs, if the model has them;
         ``intercept`` reads b from a model's values; ``options`` are the Program's.
         """
         m, statement = self.m, self.statement
-        if statement.constraints:
-            from milpscore.formulations._constraint_rows import add_constraints
-
-            add_constraints(m, statement, self.points, wrong)
+        held = HeldModel(
+            statement, self._holder, self.points.signs, self.implied, wrong, self.cut, self.slacks
+        )
+        held.add_constraints(m, statement)
         m.penalty = pyo.Expression(expr=penalty)
         m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
-        holder, signs, implied = self._holder, self.points.signs, self.implied
-
-        def read(m: Any) -> tuple[FloatArray, float]:
-            values = np.array([x.value for x in m.component(holder).values()], dtype=np.float64)
-            return values.reshape(-1, len(signs)) @ signs, intercept(m)
-
-        def points(m: Any) -> list[Any]:
-            held = PointVariables(list(m.component(holder).values()), signs)
-            doubled = len(signs) > 1
-            return [held.of(j) for j in range(statement.shape[1])] if doubled else held.variables
-
-        def fill(m: Any, statement: Statement, card: Card) -> None:
-            for name, rule in implied.items():
-                if m.component(name) is not None:
-                    _set_values(m.component(name), rule(card))
-            if statement.constraints:
-                from milpscore.formulations._constraint_rows import fill_constraints
-
-                fill_constraints(m, statement, card)
-
+        layout = Layout(
+            lambda m: (held.points(m), intercept(m)), held.fill, held.expressions, held.narrow
+        )
         # the penalties whose weights are mutable Params of the same name
         weights = {term.name: term.name for term in statement.penalties if term.lam > 0}
         options = {"parameters": weights, **options}
-        return Program(statement, m, Layout(read=read, fill=fill, points=points), **options)
+        return Program(statement, m, layout, **options)
 
     def _weight_of(self, name: str) -> float:
         """Return the weight of the penalty called ``name``, 0 if the statement has none."""
         return sum(term.lam for term in self.statement.penalties if term.name == name)
+
+
+@dataclass(frozen=True, eq=False)
+class HingeSlacks:
+    """The slacks xi_i >= margin - y_i (w.x_i + b) of a statement's merged rows."""
+
+    statement: Statement
+    totals: RowTotals
+
+    @property
+    def margin(self) -> float:
+        """The papers' gamma."""
+        return _margin(self.statement)
+
+    def largest(self) -> FloatArray:
+        """Return the most each can be: the margin minus the worst score in the row's direction."""
+        y, rule, (least, most) = (
+            self.statement.design.merged.y,
+            self.statement.intercept,
+            self.totals,
+        )
+        worst = np.where(y > 0, least + float(rule.lower), -most - float(rule.upper))
+        return np.maximum(self.margin - worst, 0.0)
+
+    def share(self) -> FloatArray:
+        """Return what each costs in the mean loss."""
+        weight = self.statement.design.merged.weight
+        return np.asarray(weight / (float(weight.sum()) * self.margin))
+
+    def of(self, card: Card) -> FloatArray:
+        """Return the slacks of a card."""
+        rows = self.statement.design.merged
+        scores = card.totals(rows.X) + float(card.intercept)
+        return np.maximum(0.0, self.margin - rows.y * scores)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldModel:
+    """What a finished model, or a copy of it, holds of cards; and how it is narrowed."""
+
+    statement: Statement  # the one it was built for
+    holder: str
+    signs: FloatArray
+    implied: Mapping[str, Implied]
+    wrong: str | None
+    cut: tuple[str, Callable[[InterceptRule], tuple[float, float]]] | None
+    slacks: RowTotals | None
+
+    def variables(self, m: Any) -> PointVariables:
+        """The variables of the points."""
+        return PointVariables(list(m.component(self.holder).values()), self.signs)
+
+    def points(self, m: Any) -> FloatArray:
+        """Return the points by the variables' values."""
+        values = np.array([x.value for x in m.component(self.holder).values()], dtype=np.float64)
+        return np.asarray(values.reshape(-1, len(self.signs)) @ self.signs)
+
+    def expressions(self, m: Any) -> list[Any]:
+        """Return the variable or the expression of each column's points."""
+        held = self.variables(m)
+        several = len(self.signs) > 1
+        return [held.of(j) for j in range(self.statement.shape[1])] if several else held.variables
+
+    def fill(self, m: Any, statement: Statement, card: Card) -> None:
+        """Set every variable to what a card implies."""
+        for name, rule in self.implied.items():
+            if m.component(name) is not None:
+                _set_values(m.component(name), rule(card))
+        if self.slacks is not None:
+            _set_values(m.xi, HingeSlacks(statement, self.slacks).of(card))
+        if statement.constraints:
+            from milpscore.formulations._constraint_rows import fill_constraints
+
+            fill_constraints(m, statement, card)
+
+    def add_constraints(self, m: Any, statement: Statement) -> None:
+        """Add the rows of a statement's constraints."""
+        if statement.constraints:
+            from milpscore.formulations._constraint_rows import add_constraints
+
+            wrong = None if self.wrong is None else list(m.component(self.wrong).values())
+            add_constraints(m, statement, self.variables(m), wrong)
+
+    def narrow(self, m: Any, new: Statement, arguments: Mapping[str, Any]) -> frozenset[str] | None:
+        """Edit the model to a statement of fewer cards, and name the parts that changed.
+
+        None where it holds too few cards for it: what was derived from ranges and limits, big-M
+        first of all, is valid for all the cards that it was built for.
+        """
+        # errors counted next to rows' totals are none that a limit or a range of T may speak of
+        beside = m.component("beside_rows") is not None
+        limited = any(each.limits_answers for each in new.constraints)
+        bounded = arguments.get("intercept_bounds") is not None
+        if (beside and (limited or bounded)) or not self._holds(m, new):
+            return None
+        # 1. points, and how many of them
+        parts = {self.holder} if len(self.signs) == 1 else set()
+        if parts:
+            ends = zip(new.coef_min.tolist(), new.coef_max.tolist(), strict=True)
+            for variable, (low, high) in zip(m.component(self.holder).values(), ends, strict=True):
+                variable.setlb(low)
+                variable.setub(high)
+        if new.max_terms is not None:
+            parts.add("at_most_k_terms")
+            m.at_most_k_terms.set_value((None, m.at_most_k_terms.body, new.max_terms))
+        # 2. where totals are cut
+        if self.cut is not None:
+            name, ends_of = self.cut
+            low, high = ends_of(new.intercept)
+            m.component(name).setlb(low)
+            m.component(name).setub(high)
+            parts.add(name)
+        # 3. the hinge loss by its margin
+        if self.slacks is not None and m.margin_rows[0].lb != (margin := _margin(new)):
+            slacks = HingeSlacks(new, self.slacks)
+            for xi, most in zip(m.xi.values(), slacks.largest().tolist(), strict=True):
+                xi.setub(most)
+            m.loss.set_value(linear(list(m.xi.values()), slacks.share()))
+            for row in m.margin_rows.values():
+                row.set_value((margin, row.body, None))
+            parts |= {"xi", "margin_rows"}
+        # 4. rules, which are few, anew
+        if m.component(RULES) is not None:
+            m.del_component(RULES)
+            parts.add(RULES)
+        if new.constraints:
+            self.add_constraints(m, new)
+            parts.add(RULES)
+        return frozenset(parts)
+
+    def _holds(self, m: Any, new: Statement) -> bool:
+        """Whether the model was built for all cards of a statement, on the same rows."""
+        old = self.statement
+        # slacks are made anew; whatever else depends on the loss knows but the one it was built for
+        loss = (self.slacks is not None and isinstance(new.loss, Hinge)) or new.loss == old.loss
+        terms = [term.name for term in new.penalties] == [term.name for term in old.penalties]
+        same = old.design is new.design and loss and terms and new.caveat == old.caveat
+        return same and self._holds_points(m, new) and self._holds_cuts(new.intercept)
+
+    def _holds_points(self, m: Any, new: Statement) -> bool:
+        """Whether the points of a statement lie within those that the model was built for."""
+        old = self.statement
+        limits = [math.inf if each.max_terms is None else each.max_terms for each in (new, old)]
+        limited = new.max_terms is None or m.component("at_most_k_terms") is not None
+        above, below = new.coef_min - old.coef_min, old.coef_max - new.coef_max
+        # points that several variables make together have no bounds of their own
+        ends = np.concatenate([above, below])
+        ranges = bool((ends >= 0).all() and (len(self.signs) == 1 or not ends.any()))
+        sets = dict(new.coef_sets) == dict(old.coef_sets)
+        return limits[0] <= limits[1] and limited and ranges and sets
+
+    def _holds_cuts(self, new: InterceptRule) -> bool:
+        """Whether the intercepts of a rule are among those that the model was built for."""
+        old = self.statement.intercept
+        if (new.kind, new.step) != (old.kind, old.step):
+            return False
+        within = old.lower <= new.lower <= new.upper <= old.upper
+        return new == old if self.cut is None else self.slacks is not None or within
+
+
+def _margin(statement: Statement) -> float:
+    """Return the margin of a statement's hinge loss."""
+    assert isinstance(statement.loss, Hinge)
+    return float(statement.loss.margin)
+
+
+def _ends(rule: InterceptRule) -> tuple[float, float]:
+    """Return the least and the largest intercept."""
+    return float(rule.lower), float(rule.upper)
 
 
 def _set_values(variable: Any, values: Any) -> None:

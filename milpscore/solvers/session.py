@@ -26,11 +26,11 @@ from milpscore.core.program import (
     Program,
     difference,
     standard_form,
-    state_of,
     stated_objective,
     variables,
 )
 from milpscore.core.result import Termination
+from milpscore.core.statement import RULES
 from milpscore.losses import ZeroOne
 from milpscore.solvers._units import units_of
 from milpscore.solvers.engine import Listener, Outcome, Solver, Task
@@ -109,15 +109,14 @@ class Session:
         self._require_finite_ranges()
         self._require_stated_objective()
         program.require_apart()
-        self.state = state_of(program.model)
+        self.state = program.state()
         self.scale = _cost_scale(self.cost)
         self.highs = self.copy(relaxed=False)
         self.load_seconds = time.perf_counter() - started
 
     def refresh(self) -> None:
         """Compile the model again if it was edited since: relaxed as it was, nothing else kept."""
-        now = state_of(self.program.model)
-        if difference(self.state, now, frozenset({*map(_part, now)})):
+        if difference(self.state, self.program.state()):
             kind = self.kind
             self.__init__(self.program)  # type: ignore[misc]
             if kind == "relaxed" != self.kind:
@@ -179,10 +178,10 @@ class Session:
         self.row_upper = (self.row_upper + units.spare) * self.stretch
         self.col_lower, self.col_upper = self.col_lower / self.unit, self.col_upper / self.unit
         self.cost = self.cost * self.unit
-        # a row may need all of a slack's range: divided by a small entry, its rounding is not less
-        # than HiGHS's tolerance, and a whole column loses its last value
-        paid = ~self.integral & (self.cost > 0.0) & (self.col_upper > 0.0)
-        self.col_upper = np.where(paid, self.col_upper * (1.0 + POLICY.spare_reach), self.col_upper)
+        self._spare(np.arange(len(self.columns)))
+        # whether a model's own numbers stand here
+        given = bool((units.column == 1.0).all() and (units.row == 1.0).all())
+        self.plain = given and not np.any(units.spare)
         errors = isinstance(statement.loss, ZeroOne)
         self.doubt, self.blur = "", 0.0 if errors else units.blur
         if units.lost is not None:
@@ -262,17 +261,58 @@ class Session:
         set_integrality(self.highs, self.integral)
         self.kind = "exact"
 
-    def set(self, **weights: float) -> None:
-        """Change penalty weights in place, as :meth:`Program.set` does, costs in HiGHS included."""
+    def set(self, **values: Any) -> None:
+        """Change arguments in place, as :meth:`Program.set` does, in HiGHS included.
+
+        What cannot be edited there (rules, units of small numbers, another model) is compiled anew.
+        """
         self.refresh()
-        self.program.set(**weights)
-        self.state = state_of(self.program.model)
+        parts = self.program.change(values)
+        if parts is None or RULES in parts or (parts and not self.plain):
+            kind = self.kind
+            self.__init__(self.program)  # type: ignore[misc]
+            if kind == "relaxed" != self.kind:
+                self.relax()
+            return
+        self.state = self.program.state()
         cost, offset = self._objective()
         changed = np.flatnonzero(cost != self.cost).astype(np.int32)
         if len(changed):
             self.highs.changeColsCost(len(changed), changed, cost[changed] * self.scale)
         self.highs.changeObjectiveOffset(offset * self.scale)
         self.cost, self.offset = cost, offset
+        self._edit_ends(parts)
+
+    def _edit_ends(self, parts: frozenset[str]) -> None:
+        """Read the ends of columns and rows of these parts of the model again."""
+        edited = {id(self.program.model.component(name)) for name in parts}
+        held = [j for j, var in enumerate(self.columns) if id(var.parent_component()) in edited]
+        columns, near = np.array(held, dtype=np.int32), POLICY.whole_tolerance
+        low = _ends([self.columns[j].lb for j in held], -np.inf)
+        high = _ends([self.columns[j].ub for j in held], np.inf)
+        whole = self.integral[columns]
+        self.col_lower[columns] = np.where(whole, np.ceil(low - near), low)
+        self.col_upper[columns] = np.where(whole, np.floor(high + near), high)
+        self._spare(columns)
+        owners = (id(row.constraint.parent_component()) for row in self.rows)
+        rows = np.array([i for i, owner in enumerate(owners) if owner in edited], dtype=np.int32)
+        moved = [self.rows[i].constraint for i in rows.tolist()]
+        self.row_lower[rows] = _ends([row.lb for row in moved], -np.inf)
+        self.row_upper[rows] = _ends([row.ub for row in moved], np.inf)
+        self.form = None  # its right-hand sides are those of before
+        if len(columns):
+            ends = self.col_lower[columns], self.col_upper[columns]
+            self.highs.changeColsBounds(len(columns), columns, *ends)
+        if len(rows):
+            self.highs.changeRowsBounds(len(rows), rows, self.row_lower[rows], self.row_upper[rows])
+
+    def _spare(self, columns: Any) -> None:
+        """Let slacks that are paid for reach a little further."""
+        # a row may need all of a slack's range: divided by a small entry, its rounding is not less
+        # than HiGHS's tolerance, and a whole column loses its last value
+        paid = ~self.integral & (self.cost > 0.0) & (self.col_upper > 0.0)
+        further = np.where(paid, 1.0 + POLICY.spare_reach, 1.0)
+        self.col_upper[columns] = (self.col_upper * further)[columns]
 
     def _objective(self) -> tuple[FloatArray, float]:
         """Costs of the stated objective as its Params stand now."""
@@ -617,11 +657,6 @@ def _cost_scale(cost: FloatArray) -> float:
     if not len(sizes):
         return 1.0
     return float(2.0 ** np.clip(np.floor(np.log2(POLICY.least_cost / sizes.min())), 0, 20))
-
-
-def _part(name: str) -> str:
-    """Name of the component that a member belongs to."""
-    return name.split("[", maxsplit=1)[0]
 
 
 def _ends(values: list[Any], missing: float) -> FloatArray:

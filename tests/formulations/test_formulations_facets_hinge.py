@@ -298,8 +298,8 @@ def test_lam_0_with_ranges_is_the_plain_hinge() -> None:
     a: dict[str, Any] = {"coef_min": -2, "coef_max": {"x0": 2, "x1": 2, "x2": 2}}
     free, plain = facets_hinge(noisy(), lam=0, **a), hinge(noisy(), intercept="real", **a)
     assert solve(free).objective == pytest.approx(solve(plain).objective, abs=1e-9)
-    with pytest.raises(FormulationError, match="cannot change 'lam' in place"):
-        free.set(lam=1.0)
+    free.set(lam=1.0)  # there was no weight in the model: it is made anew
+    assert solve(free).objective == solve(facets_hinge(noisy(), lam=1.0, **a)).objective
 
 
 def test_more_ramps_than_a_program_can_hold_are_refused() -> None:

@@ -370,7 +370,11 @@ def test_set_changes_the_statement_and_the_model() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"lam": 1.0}, r"slim cannot change 'lam' in place; it can change \['l0_penalty'\]"),
+        (
+            {"gamma": 1.0},
+            r"slim cannot change 'gamma' in place; it can change \['big_m', 'coef_max'",
+        ),
+        ({"lam": 1.0}, "lam=1.0 needs a penalty"),
         ({"l0_penalty": -1.0}, "l0_penalty must be a finite number >= 0"),
         ({"l0_penalty": "much"}, "l0_penalty must be a finite number >= 0"),
         ({"l0_penalty": float("nan")}, "l0_penalty must be a finite number >= 0"),
@@ -381,7 +385,7 @@ def test_set_refuses_and_changes_nothing(values: dict[str, Any], message: str) -
     with pytest.raises(FormulationError, match=message):
         program.set(**values)
     with pytest.raises(FormulationError, match=message):
-        program.set(l0_penalty=0.5, **values) if "lam" in values else program.set(**values)
+        program.set(**{"l0_penalty": 0.5, **values})
     assert pyo.value(program.model.l0_penalty) == 1e-3
     assert program.statement.penalty(np.array([1, 0, 0])) == 1e-3
 

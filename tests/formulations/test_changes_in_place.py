@@ -1,0 +1,133 @@
+"""Arguments changed in place: the edited program is the one that a builder would make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from designs import noisy
+
+from milpscore.constraints import MaxFPR, Range, Sign
+from milpscore.core.errors import FormulationError
+from milpscore.core.program import Program
+from milpscore.core.result import Claim
+from milpscore.formulations import facets_hinge, hinge, risk_score, slim, sparse_rounding
+from milpscore.solvers import load, solve
+from milpscore.verify import check
+
+DATA = noisy(60, 4)
+
+PLACES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
+    "fewer terms": (slim, {"max_terms": 3}, {"max_terms": 1}),
+    "no terms": (slim, {"max_terms": 3}, {"max_terms": 0}),
+    "narrower points": (slim, {}, {"coef_min": -1, "coef_max": {"x0": 2}}),
+    "thresholds": (slim, {"big_m": "row"}, {"intercept_bounds": (-1.0, 1.0)}),
+    "a limit on errors": (slim, {"big_m": "row"}, {"constraints": [MaxFPR(0.2)]}),
+    "a limit beside rows": (slim, {}, {"constraints": [MaxFPR(0.2)]}),
+    "bounds beside rows": (slim, {}, {"intercept_bounds": (-1.0, 1.0)}),
+    "more terms": (slim, {"max_terms": 1}, {"max_terms": 3}),
+    "wider points": (slim, {"coef_min": -1, "coef_max": 1}, {"coef_max": 4}),
+    "textbook big-M": (slim, {}, {"big_m": "row", "pair_covers": False}),
+    "another penalty": (slim, {"l1_penalty": 0.0}, {"l1_penalty": 0.01}),
+    "a rule for another": (
+        hinge, {"constraints": [Sign("x0", "+")]}, {"constraints": [Range("x1", -1, 1)]},
+    ),
+    "no rule": (hinge, {"constraints": [Sign("x0", "-")]}, {"constraints": []}),
+    "less margin": (hinge, {"margin": 2.0}, {"margin": 0.5}),
+    "more margin": (hinge, {"margin": 0.5}, {"margin": 3.0, "coef_max": 2}),
+    "margin and weight": (hinge, {"l0_penalty": 0.01}, {"margin": 2.0, "l0_penalty": 0.1}),
+    "real intercepts": (hinge, {"intercept": "integer"}, {"intercept": "real"}),
+    "terms of a hull": (sparse_rounding, {"max_terms": 3}, {"max_terms": 1}),
+    "derived ranges": (facets_hinge, {"lam": 0.1, "max_terms": 3}, {"max_terms": 2}),
+    "derived anew": (facets_hinge, {"lam": 0.1}, {"margin": 0.5}),
+    "a risk": (risk_score, {"max_terms": 3, "l0_penalty": 0.01}, {"max_terms": 1, "coef_max": 2}),
+    "a scale": (risk_score, {"scale": 1.0}, {"scale": 2.0}),
+}  # fmt: skip
+EDITED = {
+    "fewer terms", "no terms", "narrower points", "thresholds", "a limit on errors",
+    "a rule for another", "no rule", "less margin", "more margin", "margin and weight",
+    "terms of a hull", "derived ranges", "a risk",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_an_edited_program_is_the_one_that_would_be_built(name: str) -> None:
+    build, given, changed = PLACES[name]
+    program: Program = build(DATA, **given)
+    model = program.model
+    program.set(**changed)
+    assert (program.model is model) == (name in EDITED)
+    rebuilt: Program = build(DATA, **{**given, **changed})
+    assert program.arguments == rebuilt.arguments
+    assert program.edited() == program.added_by_user() == ""
+    engine = "auto" if build is risk_score else "highs"
+    mine, new = solve(program.exact(), engine), solve(rebuilt.exact(), engine)
+    assert mine.claim is new.claim is Claim.OPTIMAL
+    assert mine.objective == pytest.approx(new.objective, abs=1e-9)
+    if name in EDITED and build is not risk_score:  # of that each made the tangents it needs
+        relaxed, other = solve(program.relaxed(), "highs"), solve(rebuilt.relaxed(), "highs")
+        assert relaxed.objective <= mine.objective + 1e-9
+        assert other.objective <= mine.objective + 1e-9
+
+
+@pytest.mark.parametrize("name", sorted(EDITED - {"a risk"}))
+def test_a_session_follows_without_being_compiled(name: str) -> None:
+    build, given, changed = PLACES[name]
+    session = load(build(DATA, **given).exact())
+    highs = session.highs
+    session.set(**changed)
+    if "constraints" not in changed:
+        assert session.highs is highs
+    new = solve(build(DATA, **{**given, **changed}).exact(), "highs")
+    mine = solve(session, "highs")
+    assert mine.claim is new.claim is Claim.OPTIMAL
+    assert mine.objective == pytest.approx(new.objective, abs=1e-9)
+    session.relax()
+    assert solve(session).objective <= mine.objective + 1e-9
+
+
+def test_there_and_back_is_the_first_program() -> None:
+    session = load(slim(DATA, max_terms=3))
+    first = solve(session, "highs").objective
+    for changed in ({"max_terms": 1, "coef_max": 2}, {"max_terms": 3, "coef_max": 5}):
+        session.set(**changed)
+    assert solve(session, "highs").objective == pytest.approx(first, abs=1e-12)
+
+
+def test_rows_of_ones_own_stay_and_a_wider_model_is_refused() -> None:
+    program = slim(DATA, max_terms=3, coef_max=3)
+    program.model.own = pyo.Constraint(expr=program.points["x0"] + program.points["x1"] <= 1)
+    program.set(max_terms=2)
+    assert program.model.component("own") is not None
+    card = solve(program, "highs").card
+    assert card is not None
+    assert card.nonzeros <= 2
+    assert card.coefficients[:2].sum() <= 1
+    with pytest.raises(FormulationError, match=r"too narrow for this change.*own was added"):
+        program.set(max_terms=4)
+    assert program.statement.max_terms == 2
+
+
+def test_a_program_without_a_model_makes_none() -> None:
+    program = slim(DATA, max_terms=3)
+    program.set(max_terms=2, coef_min=-2)
+    assert not program.is_built
+    assert program.arguments["max_terms"] == program.statement.max_terms == 2
+    assert program.statement.coef_min.tolist() == [-2] * 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_card_keeps_its_place_in_an_edited_program(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    program, margin = hinge(DATA, margin=1.0, max_terms=3), float(draw.integers(1, 5)) / 2
+    program.model  # noqa: B018 made, to be edited
+    program.set(margin=margin, max_terms=2, coef_max=3)
+    new = hinge(DATA, margin=margin, max_terms=2, coef_max=3)
+    for _ in range(40):
+        points = draw.integers(-5, 6, 4) * draw.integers(0, 2, 4)
+        card = new.statement.with_best_intercept(points)
+        mine, rebuilt = check(program, card), check(new, card)
+        assert mine.feasible == rebuilt.feasible
+        assert mine.objective == pytest.approx(rebuilt.objective, abs=1e-12)
