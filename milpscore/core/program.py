@@ -103,6 +103,8 @@ class Program:
         What is stated, as LaTeX: the displayed formulas of the builder's docstring.
     touched : list of ndarray of shape (p + 1,)
         Points (w, b) at which the tangents that a solver put into ``model.cuts`` touch the loss.
+    fillers : tuple of (model, Statement, Card) -> None
+        Set variables that were added to the model to what a card implies.
     effort : float
         About how many seconds it takes to make the model and compile it for a solver, where it
         holds the rows of the data.
@@ -128,6 +130,7 @@ class Program:
     algebra: tuple[str, ...] = ()
     effort: float = 0.0
     touched: list[FloatArray] = field(default_factory=list)
+    fillers: tuple[Callable[[Any, Statement, Card], None], ...] = ()
 
     @classmethod
     def later(cls, statement: Statement, make: Callable[[], Program], **fields: Any) -> Program:
@@ -299,6 +302,37 @@ class Program:
             return ""
         return changes(self.model, self.stated) or self.edited()
 
+    @property
+    def own_objective(self) -> Any:
+        """The model's one active objective where it is another than was stated; else None."""
+        if not self.is_built:
+            return None
+        import pyomo.environ as pyo
+        from pyomo.repn import generate_standard_repn
+
+        active = list(self.model.component_data_objects(pyo.Objective, active=True))
+        if len(active) != 1:
+            return None
+        (own,) = active
+        held = (self._state or {}).get(id(own), (None,) * 6)
+        if held[4] is own.sense and held[5] is own.expr and "objective" not in self._edit:
+            stays = own.parent_component().name in self.stated
+            return None if stays else own
+        mine, stated = generate_standard_repn(own.expr), stated_objective(self.model)
+        costs = [
+            dict(zip(map(id, each.linear_vars), each.linear_coefs, strict=True))
+            for each in (mine, stated)
+        ]
+        keys = sorted({key for each in costs for key in each})
+        both = [[each.get(key, 0.0) for key in keys] for each in costs]
+        same = np.allclose([*both[0], mine.constant], [*both[1], stated.constant], 1e-9, 0.0)
+        return None if same and mine.is_linear() and own.is_minimizing() else own
+
+    def charged(self) -> float:
+        """Return the model's objective at its current values: the stated one or a user's own."""
+        own = self.own_objective
+        return float(self.model.loss() + self.model.penalty() if own is None else own())
+
     def require_apart(self) -> None:
         """Raise FormulationError where a user's rows speak of what the model holds next to rows."""
         import pyomo.environ as pyo
@@ -309,7 +343,10 @@ class Program:
             return
         rows = self.model.component_data_objects(pyo.Constraint, active=True)
         own = [row for row in rows if row.parent_component().name not in self.stated]
-        spoken = {var.name for row in own for var in identify_variables(row.body)}
+        bodies = [row.body for row in own]
+        if self.own_objective is not None:
+            bodies.append(self.own_objective.expr)
+        spoken = {var.name for body in bodies for var in identify_variables(body)}
         before, now = self._state or {}, state_of(self.model)
         for name in held:
             key = id(self.model.component(name))
@@ -353,7 +390,8 @@ class Program:
     def fill(self, card: Card) -> None:
         """Set every variable of the builder from a card, auxiliaries included."""
         if self.is_built:
-            self.layout.fill(self.model, self.statement, card)
+            for fill in (self.layout.fill, *self.fillers):
+                fill(self.model, self.statement, card)
         else:
             self.__dict__["_filled"] = card
 
@@ -546,12 +584,16 @@ def state_of(model: Any) -> ModelState:
 
 def difference(before: ModelState, now: ModelState, stated: frozenset[str] | None = None) -> str:
     """Return what differs between two states of a model's stated parts (all), in words."""
-    for key, (_, own, kind, *was) in before.items():
-        if key not in now:
-            return f"{own.name} was taken away"
-        for a, b in zip(was, now[key][3:], strict=True):
-            if a is not b and (kind in ("row", "objective", "expression") or a != b):
-                return _edit_of(own.name, kind, was, now[key][3:])
+    for key, (part, own, kind, *was) in before.items():
+        held = now[key][3:] if key in now else None
+        if held is not None and not any(
+            a is not b and (kind in ("row", "objective", "expression") or a != b)
+            for a, b in zip(was, held, strict=True)
+        ):
+            continue
+        if stated is not None and part.name not in stated:
+            continue  # of a user's own, who may change it
+        return f"{own.name} was taken away" if held is None else _edit_of(own.name, kind, was, held)
     for key, (part, own, kind, *_) in now.items():
         if key not in before and (stated is None or part.name in stated):
             return f"the {kind} {own.name} was added"

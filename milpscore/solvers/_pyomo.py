@@ -185,7 +185,7 @@ class PyomoSolver(Solver):
         asked["time_limit"] = options.clock.left if limited else None
         asked["presolve"] = None if options.presolve else False
         if task.kind == "exact":
-            asked["absolute_gap"] = absolute_gap(task.program.statement, options)
+            asked["absolute_gap"] = absolute_gap(task.program, options)
             asked["mip_gap"] = options.loose_gap
         else:
             del asked["mip_gap"], asked["node_limit"]

@@ -61,13 +61,21 @@ class SupportTree(SessionSolver):
         # distinct rows): proved in 29 s, where HiGHS has a gap of 14 % after 60 s. With few rows
         # HiGHS's own cuts and heuristics are faster
         program = session.program
+        if session.own is not None:
+            return False
         decides_terms = program.statement.max_terms is not None and program.switches_terms
         few_integers = session.integral.sum() <= cls.INTEGERS * len(session.integral)
         many_rows = len(session.rows) >= cls.ROWS
         return bool(session.kind == "exact" and decides_terms and few_integers and many_rows)
 
     def refuse(self, task: Task) -> None:
-        """Refuse relaxations, and models in which nothing says which terms are used."""
+        """Refuse relaxations, objectives of one's own, and models that switch no terms."""
+        if task.loaded.own is not None:
+            name = task.loaded.own.name
+            raise NotApplicableError(
+                f"support_tree minimises what was stated, not {name}: use {{solver}}",
+                solver="highs",
+            )
         if task.kind != "exact" or not task.program.switches_terms:
             raise NotApplicableError(
                 "support_tree decides which terms are used: it needs an exact program with "
@@ -101,7 +109,7 @@ class _Tree(BestFirst):
         self.lp = _LazyLP(session, self.options)
         self.mip = session.copy(relaxed=False)
         options = session.without_loops(self.options)
-        self.gap_abs = absolute_gap(self.statement, self.options)
+        self.gap_abs = absolute_gap(task.program, self.options)
         configure(self.mip, options, self.gap_abs * session.scale)
         self.tried: set[frozenset[int]] = set()
         self.open: OpenNodes[_Node] = OpenNodes()

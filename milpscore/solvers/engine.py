@@ -328,7 +328,8 @@ def solve(
         warm_start = warm_start.card
     checked, start = Options.of(options), warm_start
     result, task = _run(program, solver, checked, start, progress, callback)
-    if edit := "" if task.program.conic else task.program.edited():
+    edit = task.program.edited()
+    if edit and not (task.program.own_objective is not None and edit.startswith("the objective")):
         result = result.with_remark(
             f"the model was changed by hand ({edit}): the claim is of the model as it stands"
         )
@@ -428,7 +429,9 @@ def _searched(
     from milpscore.verify import evaluate
 
     engine, options, program = SOLVERS[name](), task.options, task.program
-    known = math.inf if task.start is None else evaluate(program.statement, task.start).objective
+    known = math.inf
+    if task.start is not None and program.own_objective is None:
+        known = evaluate(program.statement, task.start).objective
     line.phase(f"{name} searches", engine.checks, known)
     # what the first re-check took, the last one takes again, for a few forms of a card
     reserve = 4 * checked + (0.5 * program.effort if engine.loads else 0.0)
@@ -569,7 +572,7 @@ def _rests_on_one_word(result: Result, task: Task) -> bool:
         return True
     proved = result.claim is Claim.OPTIMAL and task.kind == "exact"
     # losses and penalties are never negative: 0 needs no proof
-    beyond = result.objective > 0.0
+    beyond = result.objective > 0.0 or task.program.own_objective is not None
     return proved and beyond and result.bound_source == "solver"
 
 
@@ -580,6 +583,8 @@ def _rules_out(result: Result) -> bool:
 
 def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     """The result after another engine, or the same with another seed, searched for better cards."""
+    from milpscore.solvers.finish import least_of
+
     options, program = task.options, task.program
     clock, other = options.clock, _another(task, result.solver)
     again_seconds = POLICY.again_share * result.solve_seconds + POLICY.again_seconds
@@ -599,7 +604,9 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     none, allowed = _rules_out(result), CLAIM_TOLERANCE * abs(result.objective)
     if second.verified and (none or second.objective < result.objective - allowed):
         said = "the program infeasible" if none else f"a card of {result.objective:.9g} optimal"
-        unproved = replace(second, dual_bound=0.0, bound_source="trivial", claim=Claim.FEASIBLE)
+        unproved = replace(
+            second, dual_bound=least_of(program), bound_source="trivial", claim=Claim.FEASIBLE
+        )
         return unproved.with_remark(
             f"{result.solver} called {said}, {other} found this one: neither bound is used"
         )
@@ -613,15 +620,16 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
         found = second.objective if second.verified else math.inf  # within what a claim allows
         return replace(result, bound_source="second", dual_bound=min(result.dual_bound, found))
     if second.termination in (Termination.COMPLETED, Termination.INFEASIBLE):
-        bound = max(second.dual_bound, 0.0)
-        claim = claim_of(True, result.objective, bound, trivial=0.0)
+        least = least_of(program)
+        bound = max(second.dual_bound, least)
+        claim = claim_of(True, result.objective, bound, trivial=least)
         return replace(result, dual_bound=bound, bound_source="second", claim=claim).with_remark(
             f"{result.solver} proved {result.dual_bound:.9g}, a second run ({how}) no more than "
             f"{bound:.9g}: that is the bound"
         )
     return result.with_remark(
         f"the bound is {result.solver}'s word alone: a second run ({how}) reached "
-        f"{max(second.dual_bound, 0.0):.6g} in {seconds:.1f} s"
+        f"{max(second.dual_bound, least_of(program)):.6g} in {seconds:.1f} s"
     )
 
 

@@ -67,9 +67,19 @@ def _divisor(values: Sequence[Fraction]) -> Fraction:
     return Fraction(math.gcd(*(int(value * common) for value in values)), common)
 
 
-def absolute_gap(statement: Statement, options: Options) -> float:
+def absolute_gap(program: Program, options: Options) -> float:
     """Return the absolute gap to stop at: one asked for, or one that no better card fits into."""
-    return max(options.mip_gap_abs, 0.49 * objective_step(statement))
+    return max(options.mip_gap_abs, 0.49 * _step_of(program))
+
+
+def _step_of(program: Program) -> float:
+    """Return the step of the objective's grid; 0 for an objective of the user's own."""
+    return objective_step(program.statement) if program.own_objective is None else 0.0
+
+
+def least_of(program: Program) -> float:
+    """Return what no objective is below: losses and penalties are never negative."""
+    return 0.0 if program.own_objective is None else -math.inf
 
 
 def with_start(task: Task, start: Card | None) -> tuple[Task, str]:
@@ -112,18 +122,18 @@ def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
     program, session = task.program, task.loaded
     session.load_values(outcome.values)
     objective = session.objective_of(outcome.values)
-    loss = float(program.model.loss())
+    loss, penalty = float(program.model.loss()), float(program.model.penalty())
+    least = least_of(program)
     broken = model_violations(program.model, integrality=False)
     bound = -math.inf
     if outcome.row_dual is not None:
-        # losses and penalties are never negative
-        bound = min(max(session.dual_bound_of(outcome.row_dual), 0.0), objective)
+        bound = min(max(session.dual_bound_of(outcome.row_dual), least), objective)
         session.store_duals(outcome)
     w, b = program.coefficients()
     return Result(
         **{**common, "bound_source": "evidence"}, verified=not broken,
-        claim=claim_of(not broken, objective, bound, trivial=0.0), objective=objective, loss=loss,
-        penalty=max(objective - loss, 0.0), dual_bound=bound, coefficients=w, intercept=b,
+        claim=claim_of(not broken, objective, bound, trivial=least), objective=objective, loss=loss,
+        penalty=penalty, dual_bound=bound, coefficients=w, intercept=b,
         terms=program.statement.design.count_terms(w), message="; ".join(broken),
     )  # fmt: skip
 
@@ -144,7 +154,7 @@ def _of_card(
     (origin, card, figures), message = best, ""
     if own is not None and origin != "solver" and not own_refused:
         message = f"the {origin} is better than the solver's card"
-    bound = 0.0
+    least = bound = least_of(program)
     if not doubt and not wrong:
         bound, wrong = _trusted_bound(program, outcome, common["solver"], figures.objective)
     if outcome.termination is not Termination.ERROR:  # else it claims nothing
@@ -152,12 +162,14 @@ def _of_card(
     doubt = doubt or wrong
     bound -= getattr(task.session, "blur", 0.0)
     # a bound above a verified card is too high by that much at least
-    bound = max(min(bound, 2 * figures.objective - bound), 0.0)
-    if figures.objective - bound < 0.5 * objective_step(program.statement):
+    bound = max(min(bound, 2 * figures.objective - bound), least)
+    if figures.objective - bound < max(0.5 * _step_of(program), POLICY.own_rounding * (least < 0)):
         bound = figures.objective  # no objective lies between
+    if (own_objective := program.own_objective) is not None:
+        message = f"what is minimised is the model's {own_objective.name}; {message}".rstrip("; ")
     if doubt:
         common = {**common, "bound_source": "trivial"}
-    claim = claim_of(True, figures.objective, bound, trivial=0.0)
+    claim = claim_of(True, figures.objective, bound, trivial=least)
     cut = "" if claim is Claim.OPTIMAL else outcome.termination.cut
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
@@ -187,12 +199,14 @@ def _misjudged(task: Task, outcome: Outcome, own: Card | None, stated: float) ->
         return "the solver's point holds what is not a number: its bound is not used"
     if own is None or not math.isfinite(stated) or program.takes_tangents:
         return ""  # tangents bound the loss from below: there the solver counts too little
-    if statement.caveat:  # the model may charge more than the card as printed, never less
+    if (
+        statement.caveat and program.own_objective is None
+    ):  # the model may charge more than the card as printed, never less
         true = evaluate(statement, statement.with_best_intercept(own.coefficients)).objective
         wrong = true - stated
     else:
         program.fill(own)
-        true = float(program.model.loss() + program.model.penalty())
+        true = program.charged()
         wrong = true - stated
         wrong = abs(wrong) if outcome.termination is Termination.COMPLETED else wrong
     if not wrong > CLAIM_TOLERANCE * max(1.0, abs(true)):
@@ -206,20 +220,21 @@ def _misjudged(task: Task, outcome: Outcome, own: Card | None, stated: float) ->
 def _trusted_bound(
     program: Program, outcome: Outcome, solver: str, charged: float
 ) -> tuple[float, str]:
-    """The solver's bound, or the trivial 0 and why where a verified card contradicts it."""
+    """The solver's bound, or the trivial one and why where a verified card contradicts it."""
+    least = least_of(program)
     if outcome.termination is Termination.INFEASIBLE:
-        return 0.0, f"{solver} calls the program infeasible although this card was verified"
+        return least, f"{solver} calls the program infeasible although this card was verified"
     if outcome.termination is Termination.ERROR or math.isnan(outcome.dual_bound):
-        return 0.0, f"{solver} stopped with an error: its bound is not used"
+        return least, f"{solver} stopped with an error: its bound is not used"
     if program.is_built:
         # it holds the card's values: its objective is the card's own, or more under a caveat
-        charged = float(program.model.loss() + program.model.penalty())
-    if outcome.dual_bound - charged > CLAIM_TOLERANCE * max(1.0, charged):
-        return 0.0, (
+        charged = program.charged()
+    if outcome.dual_bound - charged > CLAIM_TOLERANCE * max(1.0, abs(charged)):
+        return least, (
             f"{solver} claims the bound {outcome.dual_bound:.9g}, above the verified objective "
             f"{charged:.9g}: the bound is refused"
         )
-    return max(outcome.dual_bound, 0.0), ""
+    return max(outcome.dual_bound, least), ""
 
 
 def _best_verified(
@@ -237,7 +252,10 @@ def _best_verified(
             continue
         recut = statement.with_best_intercept(card.coefficients)
         forms = (program.simplify(statement, recut), program.simplify(statement, card), recut, card)
-        candidates += [(origin, form, evaluate(statement, form)) for form in dict.fromkeys(forms)]
+        for form in dict.fromkeys(forms):
+            stated = program.own_objective is None
+            figures = evaluate(statement, form) if stated else check(program, form)
+            candidates.append((origin, form, figures))
     candidates.sort(key=lambda each: (not each[2].feasible, each[2].objective))
     refused: dict[str, str] = {}
     beyond: tuple[Candidate, str] | None = None

@@ -77,6 +77,8 @@ class SolverPolicy:
     grace: float = 0.5  # seconds past the time limit after which our own watchdog stops HiGHS
     # a bound of an integer column this close to a whole number is that number
     whole_tolerance: float = 1e-9
+    # an objective of a user's own this close to its bound meets it
+    own_rounding: float = 1e-9
     # a reduced cost below this counts as 0 for a column without finite bounds
     free_tolerance: float = 1e-9
     spare_reach: float = 1e-9  # relative reach beyond their range of columns that are paid for

@@ -16,6 +16,7 @@ from typing import Any
 import highspy
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import RowEntry
 from scipy import sparse
 
@@ -107,7 +108,8 @@ class Session:
         every = variables(program.model)
         self.idle = [v for v in every if id(v) not in self._position and not v.fixed]
         self._require_finite_ranges()
-        self._require_stated_objective()
+        self.own = program.own_objective
+        self._require_known_objective()
         program.require_apart()
         self.state = program.state()
         self.scale = _cost_scale(self.cost)
@@ -315,15 +317,26 @@ class Session:
         self.col_upper[columns] = (self.col_upper * further)[columns]
 
     def _objective(self) -> tuple[FloatArray, float]:
-        """Costs of the stated objective as its Params stand now."""
-        linear = stated_objective(self.program.model)
+        """Costs of the objective, stated or a user's own, as its Params stand now."""
+        model = self.program.model
+        linear = (
+            stated_objective(model) if self.own is None else generate_standard_repn(self.own.expr)
+        )
         cost = np.zeros(len(self.columns))
         for var, coefficient in zip(linear.linear_vars, linear.linear_coefs, strict=True):
             cost[self._position[id(var)]] += coefficient
         return cost * self.unit, float(linear.constant)
 
-    def _require_stated_objective(self) -> None:
-        """A bound on any other objective would say nothing about the cards of the statement."""
+    def _require_known_objective(self) -> None:
+        """A bound on any other objective than those known would say nothing about cards."""
+        if self.own is not None and self.program.takes_tangents:
+            raise FormulationError(
+                "the model's objective is not the one that was stated, and tangents bound no other "
+                "than the stated loss: state an objective of your own in slim or hinge, or write "
+                "the model to a file and solve it elsewhere"
+            )
+        if self.own is not None and not self.own.is_minimizing():
+            raise FormulationError(f"{self.own.name} is maximised: minimise its negative")
         edit = self.program.edited()
         if edit.startswith(("the parameter", "the expression")):
             raise FormulationError(
@@ -490,7 +503,7 @@ class Highs(SessionSolver):
         """One run."""
         from milpscore.solvers.finish import absolute_gap
 
-        gap = absolute_gap(task.program.statement, task.options)
+        gap = absolute_gap(task.program, task.options)
 
         def judge(values: FloatArray) -> float:
             task.loaded.load_values(values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +213,8 @@ def check(program: Program, card: Card | None = None, *, form: Any = None) -> Ve
 
     The builder's variables are set to what the card implies; then every active constraint and
     variable bound of the model, those a user added included, is evaluated, and the model's
-    objective is compared with the one recomputed from the raw data.
+    objective is compared with the one recomputed from the raw data. An objective of the user's own
+    is evaluated at the model's values.
 
     Parameters
     ----------
@@ -244,13 +245,18 @@ def check(program: Program, card: Card | None = None, *, form: Any = None) -> Ve
         program.fill(card)
     if evaluation.violations or not program.is_built:
         return Verdict(**vars(evaluation), program=program, card=card)
+    own = program.own_objective
     with _fixed_values_kept(program.model) as fixed:
         program.fill(card)
         broken = (
             *_moved_though_fixed(fixed),
             *model_violations(program.model, form=form),
-            *_objective_mismatch(program, evaluation),
+            *(() if own is not None else _objective_mismatch(program, evaluation)),
         )
+        if own is not None:
+            value = own(exception=False)
+            evaluation = replace(evaluation, objective=math.nan if value is None else value)
+            broken = (*broken, *([f"{own.name} uses a variable without a value"] * (value is None)))
     return Verdict(
         **{**vars(evaluation), "violations": broken},
         program=program,

@@ -1,0 +1,274 @@
+"""Objectives of one's own: the worst group, one after the other, and one against a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from milpscore.core.card import Card
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.core.statement import Statement
+from milpscore.losses import Hinge, ZeroOne
+from milpscore.solvers.engine import solve
+from milpscore.solvers.policy import POLICY
+
+Expression = Callable[[Any], Any]
+"""Makes a linear Pyomo expression of a model."""
+
+OWN = "own_objective"
+
+READY: dict[str, Expression] = {
+    "objective": lambda m: m.loss + m.penalty,
+    "loss": lambda m: m.loss,
+    "penalty": lambda m: m.penalty,
+    "terms": lambda m: sum(m.alpha[j] for j in m.J),
+    "points": lambda m: sum(m.size[j] for j in m.J),
+}
+"""Objectives with a name; "terms" and "points" need a price of them, or a limit, in the program."""
+
+
+def minimize(program: Program, objective: str | Expression) -> Program:
+    """Return a copy of a program that minimises another linear objective.
+
+    Parameters
+    ----------
+    program : Program
+        Of a linear loss (``slim``, ``hinge``, ...); itself unchanged, constraints that were added
+        to it are kept.
+    objective : str or callable
+        A name of :data:`READY` or a function of the model, say ``lambda m: m.loss + 0.1 * m.w[0]``.
+
+    Returns
+    -------
+    Program
+        ``solve`` takes HiGHS (or a solver that you name) for it, and its result claims the value of
+        this objective; ``loss`` and ``penalty`` of the result stay those of the statement.
+
+    Raises
+    ------
+    NotApplicableError
+        For a conic program, one of a smooth loss, or an objective whose parts the model lacks.
+    OptionError
+        For an unknown name.
+    """
+    expression = _expression(objective)
+    copy = _copy(program)
+    m = copy.model
+    for each in m.component_data_objects(pyo.Objective, active=True):
+        each.deactivate()
+    if m.component(OWN) is not None:
+        m.del_component(OWN)
+    m.add_component(OWN, pyo.Objective(expr=_made(expression, copy, objective)))
+    return copy
+
+
+def minimax(program: Program, over: Any) -> Program:
+    r"""Return a copy of a program that minimises the mean loss of the worst group of rows.
+
+    .. math::
+
+        \min\ v + \text{penalty}, \qquad
+        v \ge \tfrac{1}{S_g} \sum_{i \in g} s_i \ell_i \quad \text{for every group } g
+
+    Parameters
+    ----------
+    program : Program
+        Under the 0-1 or the hinge loss (``slim``, ``hinge``, ``fused_lasso``, ...).
+    over : array of shape (n,)
+        The group of each row, in the order of the design's rows: a site, say.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    NotApplicableError
+        For another loss.
+    OptionError
+        For another number of labels than rows.
+
+    Notes
+    -----
+    Reference: Ben-Tal, El Ghaoui & Nemirovski, "Robust optimization" (2009), for the epigraph of a
+    maximum; the groups' errors of a card are recounted by rows.
+    """
+    design, loss = program.statement.design, program.statement.loss
+    if not isinstance(loss, ZeroOne | Hinge) or program.formulation == "ordinal":
+        raise NotApplicableError(
+            f"minimax needs a 0-1 or a hinge loss of two classes, not that of {program.formulation}"
+        )
+    groups = np.asarray(over)
+    if groups.shape != (len(design.y),):
+        raise OptionError(
+            f"over needs one group for each of the {len(design.y)} rows, got {groups.shape}"
+        )
+    _, group = np.unique(groups.astype(str), return_inverse=True)
+    inside = [group == g for g in range(int(group.max()) + 1)]
+    inside = [rows for rows in inside if design.weight[rows].sum() > 0]
+    merged = design.merged
+    each = np.array([merged.sums(design.weight * rows) for rows in inside])
+    share = each / each.sum(axis=1, keepdims=True)
+    copy = _copy(program)
+    m, held = copy.model, "z" if isinstance(loss, ZeroOne) else "xi"
+    unit = 1.0 if isinstance(loss, ZeroOne) else float(loss.margin)
+    losses = list(m.component(held).values())
+    m.worst = pyo.Var(doc="mean loss of the worst group")
+    m.worst_rows = pyo.ConstraintList(doc="the worst group loses as much as each")
+    for row in share / unit:
+        used = np.flatnonzero(row)
+        m.worst_rows.add(m.worst >= sum(float(row[i]) * losses[i] for i in used.tolist()))
+
+    def fill(m: Any, statement: Statement, card: Card) -> None:
+        values = np.array([part.value for part in m.component(held).values()], dtype=np.float64)
+        m.worst.set_value(float((share / unit @ values).max()))
+
+    copy.fillers = (*copy.fillers, fill)
+    for other in m.component_data_objects(pyo.Objective, active=True):
+        other.deactivate()
+    m.add_component(OWN, pyo.Objective(expr=m.worst + m.penalty))
+    return copy
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One objective of several: its name or place, the least value, and the result that has it."""
+
+    name: str
+    value: float
+    result: Result
+
+
+def lexicographic(
+    program: Program,
+    objectives: Sequence[str | Expression],
+    *,
+    tolerance: float = 0.0,
+    solver: str = "auto",
+    **options: Any,
+) -> tuple[Stage, ...]:
+    """Minimise one objective after the other, each among the best cards of those before.
+
+    Parameters
+    ----------
+    program : Program
+    objectives : sequence of str or callable
+        As in :func:`minimize`, the most important first.
+    tolerance : float
+        By how much of its value an objective may be given up for those after it.
+    solver, **options :
+        As in :func:`milpscore.solvers.solve`; a time limit is that of each objective.
+
+    Returns
+    -------
+    tuple of Stage
+        One for each objective that was reached, the last one with the answer. A stage without a
+        proof says so by its result's claim: those after it hold among cards as good as its card.
+
+    Raises
+    ------
+    OptionError
+        Without objectives, or for a tolerance below 0.
+    """
+    if not objectives or not tolerance >= 0.0:
+        raise OptionError("lexicographic needs objectives, and a tolerance >= 0")
+    stages: list[Stage] = []
+    current, card = program, None
+    for place, objective in enumerate(objectives):
+        current = minimize(current, objective)
+        result = solve(current, solver, warm_start=card, **options)
+        name = objective if isinstance(objective, str) else f"objective {place + 1}"
+        stages.append(Stage(name, result.objective, result))
+        if result.card is None:
+            break
+        card, m = result.card, current.model
+        slack = max(tolerance * abs(result.objective), POLICY.own_rounding)
+        most = result.objective + slack
+        m.add_component(f"kept_{place + 1}", pyo.Constraint(expr=m.component(OWN).expr <= most))
+    return tuple(stages)
+
+
+def epsilon_front(
+    program: Program,
+    second: str | Expression,
+    limits: Sequence[float],
+    *,
+    solver: str = "auto",
+    **options: Any,
+) -> tuple[Stage, ...]:
+    """Minimise the program's objective under each of several limits on another one.
+
+    Parameters
+    ----------
+    program : Program
+    second : str or callable
+        What is limited, as in :func:`minimize`.
+    limits : sequence of float
+        The most it may be, epsilon; solved from the largest to the least.
+    solver, **options :
+        As in :func:`milpscore.solvers.solve`, for each limit.
+
+    Returns
+    -------
+    tuple of Stage
+        One for each limit, in that order: its value is the limit. Every point has a bound, so that
+        the curve through the bounds lies below whatever cards there are.
+
+    Notes
+    -----
+    Reference: Haimes, Lasdon & Wismer, "On a bicriterion formulation of the problems of integrated
+    system identification and system optimization", IEEE Transactions on SMC 1 (1971).
+    """
+    expression = _expression(second)
+    copy = _copy(program)
+    m = copy.model
+    m.epsilon = pyo.Param(initialize=float(max(limits)), mutable=True)
+    m.epsilon_row = pyo.Constraint(expr=_made(expression, copy, second) <= m.epsilon)
+    stages: list[Stage] = []
+    card: Card | None = None
+    for limit in sorted(map(float, limits), reverse=True):
+        m.epsilon.set_value(limit)
+        result = solve(copy, solver, warm_start=card, **options)
+        stages.append(Stage(f"at most {limit:g}", limit, result))
+        card = result.card
+    return tuple(stages)
+
+
+def _copy(program: Program) -> Program:
+    """Return a copy with a model of its own."""
+    if program.conic or program.takes_tangents:
+        raise NotApplicableError(
+            f"{program.formulation} has a loss that is not linear, and another objective needs a "
+            "linear one: state slim or hinge"
+        )
+    return program.exact() if program.kind == "exact" else program.relaxed()
+
+
+def _expression(objective: str | Expression) -> Expression:
+    """Return the function of an objective."""
+    if isinstance(objective, str):
+        if objective not in READY:
+            raise OptionError(f"no objective {objective!r}: known are {', '.join(READY)}")
+        return READY[objective]
+    if not callable(objective):
+        raise OptionError(f"an objective is a name or a function of the model, not {objective!r}")
+    return objective
+
+
+def _made(expression: Expression, program: Program, objective: str | Expression) -> Any:
+    """Make an expression of a program's model, which may lack its parts."""
+    try:
+        return expression(program.model)
+    except AttributeError as error:
+        need = {"terms": "max_terms or l0_penalty", "points": "l1_penalty"}
+        hint = need.get(str(objective), "those parts")
+        raise NotApplicableError(
+            f"the model of {program.formulation} lacks what the objective speaks of ({error}): "
+            f"state the program with {hint}"
+        ) from error
