@@ -5,7 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import distributions
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -44,6 +47,24 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
     },
 )
 """A command's module is imported when it runs, or when its help is asked for."""
+
+
+PLUGGED = {
+    "milpscore.commands": f"{__name__}:COMMANDS",
+    "milpscore.formulations": "milpscore.formulations:FORMULATIONS",
+    "milpscore.solvers": "milpscore.solvers:SOLVERS",
+    "milpscore.constraints": "milpscore.constraints:CONSTRAINTS",
+}
+"""Groups of entry points, and the registry that each adds to."""
+
+
+@cache
+def plug_in() -> None:
+    """Register what installed packages offer by entry points; nothing of theirs is imported."""
+    for point in (point for each in distributions() for point in each.entry_points):
+        if point.group in PLUGGED:
+            module, _, name = PLUGGED[point.group].partition(":")
+            getattr(import_module(module), name).register(point.name, point.value)
 
 
 class _Postponed(ModuleType):
@@ -116,12 +137,15 @@ class Commands(TyperGroup):
         standalone = extra.pop("standalone_mode", True)
         handler = signal.getsignal(signal.SIGINT)
         try:
+            plug_in()
+            names: dict[str, Any] = dict.fromkeys(COMMANDS)
+            self.commands = names
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
             said = error.format_message().replace("Value error, ", "")
             code = complain(said + _where_to_look(error))
         except MilpscoreError as error:
-            code = complain(error.for_command(speller(self.asked.params)))
+            code = complain(error.for_command(speller(self.asked.params if self.asked else [])))
         except OSError as error:
             if error.filename is None:
                 raise

@@ -136,6 +136,9 @@ def _columns_of(parent: Any, columns: int) -> str | None:
 def write_model(model: Any, names: Sequence[str], path: Path) -> None:
     """Write a Pyomo model as LP or MPS, labels for its columns, what they stand for in its head."""
     labels = safe_labels(names)
+    if path.suffix == ".nl":
+        _write_nl(model, Labeller(model, labels), path)
+        return
     with replacing(path) as part:
         model.write(str(part), io_options={"labeler": Labeller(model, labels)})
         written = part.read_text(encoding="utf-8")
@@ -144,5 +147,18 @@ def write_model(model: Any, names: Sequence[str], path: Path) -> None:
             f"{mark} {label} is {' '.join(name.split())}\n"
             for label, name in zip(labels, names, strict=True)
         ]
+        # minimising is every reader's default, and GLPK's knows no such section
+        written = written.replace("OBJSENSE\n MIN\n", "", 1)
         text = f"{mark} Columns of the data\n{''.join(lines)}{written}"
         part.write_text(text, encoding="utf-8")
+
+
+def _write_nl(model: Any, labeller: Labeller, path: Path) -> None:
+    """Write a model as AMPL's .nl, and the names of its columns and rows beside it."""
+    from pyomo.repn.plugins.nl_writer import NLWriter
+
+    with replacing(path) as part, part.open("w", encoding="ascii") as file:
+        written = NLWriter().write(model, file)
+    for ending, listed in ((".col", written.variables), (".row", written.constraints)):
+        with replacing(path.with_suffix(ending)) as part:
+            part.write_text("".join(f"{labeller(each)}\n" for each in listed), encoding="utf-8")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
     from milpscore.core.labels import PointsByName
 
-MODEL_FILES = (".lp", ".mps")
+MODEL_FILES = (".lp", ".mps", ".nl")
 
 
 def summary_box(caption: str, figures: Mapping[str, str], below: Sequence[str]) -> str:
@@ -262,10 +262,11 @@ class Program:
         return Labeller(self.model, safe_labels(self.statement.design.names)).variables
 
     def write(self, path: str | Path) -> Path:
-        """Write the model as ``.lp`` or ``.mps``; answers the path.
+        """Write the model as ``.lp``, ``.mps`` or ``.nl``; answers the path.
 
         Variables and rows have the model's names, a column's position replaced by its name made
-        safe for the format; the head of the file says which label stands for which column.
+        safe for the format; the head of the file says which label stands for which column. Beside
+        ``.nl``, which has no names, ``.col`` and ``.row`` list them in its order.
 
         Raises OptionError for any other ending, FormulationError where a smooth loss has no tangent
         yet, and for rows of one's own on a threshold that the model holds next to a row's total.
@@ -327,6 +328,15 @@ class Program:
         both = [[each.get(key, 0.0) for key in keys] for each in costs]
         same = np.allclose([*both[0], mine.constant], [*both[1], stated.constant], 1e-9, 0.0)
         return None if same and mine.is_linear() and own.is_minimizing() else own
+
+    def own_rows(self) -> list[Any]:
+        """Return the active components of rows that were added to the model."""
+        import pyomo.environ as pyo
+
+        if not self.is_built:
+            return []
+        parts = self.model.component_objects(pyo.Constraint, active=True, descend_into=True)
+        return [part for part in parts if part.name not in self.stated]
 
     def charged(self) -> float:
         """Return the model's objective at its current values: the stated one or a user's own."""

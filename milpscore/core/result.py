@@ -49,6 +49,7 @@ class Termination(_Explained):
     NODE_LIMIT = "node_limit", "The node limit was reached."
     ITERATION_LIMIT = "iteration_limit", "The iteration limit was reached."
     WORK_LIMIT = "work_limit", "A limit cut the search short: no solver ran."
+    CUTOFF = "cutoff", "The bound reached the cutoff: no card is better than that."
     CARD_LIMIT = "card_limit", "As many cards as asked for were found."
     STALLED = "stalled", "No step lowers the objective any more in floating point."
     FLAT = "flat", "The last iterations hardly lowered the objective."
@@ -88,12 +89,13 @@ class Claim(_Explained):
 
 @dataclass(frozen=True)
 class TracePoint:
-    """One moment of a solve: seconds since its start, best objective, bound, nodes."""
+    """One moment of a solve: seconds since its start, best objective, bound, nodes, open ones."""
 
     seconds: float
     objective: float
     dual_bound: float
     nodes: int
+    open_nodes: int = 0
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,34 @@ class PointVariables:
         return self.linear(factors)
 
 
+DOCS = {
+    "J": "columns of the design", "I": "merged rows", "I_pos": "merged rows of the positive class",
+    "I_neg": "merged rows of the negative class", "Q": "pairs of equal rows of both classes",
+    "w": "points of each column", "c": "weights of columns, or of both signs of columns",
+    "b": "intercept", "T": "threshold, in steps of the data's grid",
+    "alpha": "1 if the column has points", "above_zero": "1 if its points are above 0",
+    "below_zero": "1 if its points are below 0", "choice": "1 if the points are this value",
+    "size": "at least the size of the points", "z": "1 if the card errs on the row",
+    "xi": "what the row's score lacks of the margin", "eta": "at least what is charged of a chain",
+    "ramp": "what the size of the points exceeds a kink by", "loss": "mean weighted loss",
+    "penalty": "prices of terms and points", "l0_penalty": "price of a term",
+    "l1_penalty": "price of a point", "lam": "weight of the penalty",
+    "objective": "loss and penalty", "used_above": "no points above 0 without the term",
+    "used_below": "no points below 0 without the term", "at_most_k_terms": "limit on terms",
+    "one_sign": "points have one sign", "signed_above": "points above 0 have their sign",
+    "signed_below": "points below 0 have theirs", "one_choice": "one value of each set",
+    "chosen_value": "the points are the value chosen", "size_above": "size >= points",
+    "size_below": "size >= minus points", "margin_rows": "scores reach the margin, or pay",
+    "positive_rows": "positive rows reach the threshold, or are errors",
+    "negative_rows": "negative rows stay below it, or are errors",
+    "contradictions": "equal rows of both classes: one of them is an error",
+    "pair_covers": "nearby rows of both classes: an error, or points that tell them apart",
+    "theta": "points of each bin", "cuts": "tangents of the loss",
+    "ramp_rows": "ramps of the sizes",
+}  # fmt: skip
+"""What the components of models are."""
+
+
 class CardModel:
     """The model of a statement while it is built."""
 
@@ -259,6 +287,9 @@ class CardModel:
         held.add_constraints(m, statement)
         m.penalty = pyo.Expression(expr=penalty)
         m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
+        for name, words in DOCS.items():
+            if (part := m.component(name)) is not None:
+                part.doc = words
         layout = Layout(
             lambda m: (held.points(m), intercept(m)), held.fill, held.expressions, held.narrow
         )

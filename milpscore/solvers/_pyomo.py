@@ -69,7 +69,7 @@ def _xpress_stop(model: Any) -> Termination | None:
 OUTSIDE = {
     "cbc": Outside(
         ("cbc",), "apt install coinor-cbc",
-        "sec ratio allow threads randomCbcSeed maxNodes presolve",
+        "- ratio allow threads randomCbcSeed maxNodes presolve",  # the clock by Pyomo: elapsed
         turned={"presolve": lambda on: "on" if on else "off"},
     ),
     "glpk": Outside(
@@ -107,6 +107,7 @@ class PyomoSolver(Solver):
     """A solver behind Pyomo's factory; its bound is its own word, its card is re-checked."""
 
     loads = True
+    takes_own_options = True
     name: ClassVar[str]
     row: ClassVar[Outside]
 
@@ -194,8 +195,14 @@ class PyomoSolver(Solver):
                 continue
             if name in keys:
                 given[keys[name]] = self.row.turned.get(name, Outside.OPTIONS[name])(value)
-            elif name != "absolute_gap" and getattr(options, name) != getattr(Options, name):
+            elif name not in ("absolute_gap", "time_limit") and getattr(options, name) != getattr(
+                Options, name
+            ):
                 raise NotApplicableError(f"{self.name} has no option {name} here: leave it out")
+        for name, value in options.own(self.name).items():
+            if name in given:
+                raise OptionError(f"{self.name}'s {name} is set by milpscore, to {given[name]}")
+            given[name] = value
         return given
 
     def _read(self, results: Any, task: Task) -> Outcome:

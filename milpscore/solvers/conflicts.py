@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Conflict:
         """What conflicts, and what to do next."""
         if not self.names:
             return (
-                "no card meets the ranges, max_terms and rows of the program, even without its "
+                "no card meets the ranges and max_terms of the program, even without its "
                 "constraints: widen these"
             )
         listed = ", ".join(f"'{name}'" for name in self.names)
@@ -60,8 +61,8 @@ def conflict(program: Program, *, time_limit: float = 10.0) -> Conflict | None:
     """A smallest set of constraints that no card meets together.
 
     A deletion filter finds a set without superfluous members; then all smaller sets are tried,
-    but those that some point found so far meets. Only ranges, terms, constraints and the rows a
-    user added decide, not the objective.
+    but those that some point found so far meets. Components of rows that were added to the model
+    count as constraints, too. Only these, ranges and terms decide, not the objective.
 
     Parameters
     ----------
@@ -100,23 +101,25 @@ class ConflictSearch:
         self.progress = Progress(options.time_limit)
         exact = program if program.kind == "exact" else program.exact()
         self.session = Session(exact)
-        self.names = [each.name for each in exact.statement.constraints]
-        self.rows = self._rows_of([each.key for each in exact.statement.constraints])
+        own = exact.own_rows()
+        self.names = [each.name for each in (*exact.statement.constraints, *own)]
+        self.rows = self._rows_of([each.key for each in exact.statement.constraints], own)
         self.met: list[frozenset[int]] = []
         self.highs = self.session.copy(relaxed=False)
         configure(self.highs, options, 0.0)
         count = len(self.session.columns)
         self.highs.changeColsCost(count, np.arange(count, dtype=np.int32), np.zeros(count))
 
-    def _rows_of(self, keys: list[str]) -> list[IntArray]:
-        """The compiled rows of each constraint."""
+    def _rows_of(self, keys: list[str], own: list[Any]) -> list[IntArray]:
+        """The compiled rows of each constraint, and of each component of a user's."""
         block = self.session.program.model.component(RULES)
         place = {id(block.component(key)): k for k, key in enumerate(keys)} if keys else {}
+        place |= {id(part): len(keys) + k for k, part in enumerate(own)}
         owner = np.array(
             [place.get(id(row.constraint.parent_component()), -1) for row in self.session.rows],
             dtype=np.int64,
         )
-        return [np.flatnonzero(owner == k) for k in range(len(keys))]
+        return [np.flatnonzero(owner == k) for k in range(len(place))]
 
     def possible(self, kept: Iterable[int]) -> bool | None:
         """Whether some card meets these constraints; None where the time did not suffice."""

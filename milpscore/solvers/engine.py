@@ -192,6 +192,8 @@ class Solver(ABC):
         Bounds the model, with the statement's caveat; else all cards.
     seeded : bool
         Takes a seed.
+    takes_own_options : bool
+        Takes ``Options.options`` in its own words.
 
     Examples
     --------
@@ -209,6 +211,7 @@ class Solver(ABC):
     spreads = False
     caveats = True
     seeded = True
+    takes_own_options = False
 
     def version(self) -> str:
         """The solver's version; MissingDependencyError where it is not installed."""
@@ -293,7 +296,8 @@ def solve(
         Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``,
         ``mip_gap=1e-6``, ``mip_gap_abs=0``, ``node_limit``, ``threads=1``, ``client`` (of a Dask
         cluster whose workers then search the tree together), ``memory_limit``,
-        ``random_state=0``, ``presolve=True``, ``log_file``, ``verbose=False``, or ``tee``: show
+        ``random_state=0``, ``presolve=True``, ``log_file``, ``cutoff``, ``options`` of the solver's
+        own (``{"highs": {"mip_heuristic_effort": 0.2}}``), ``verbose=False``, or ``tee``: show
         the solver's log; for conic programs of
         :class:`milpscore.solvers.options.ConicOptions`: ``tol=1e-9``, ``max_iter``,
         ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
@@ -379,6 +383,7 @@ def _run(
         engine, clock, began = SOLVERS[name](), options.clock, options.clock.seconds
         engine.refuse(task)
         _require_spreading(name, options)
+        _require_heard(solver, name, options)
         task, note = with_start(task, start)
         task, _ = with_start(task, first)
         checked = clock.seconds - began
@@ -422,6 +427,20 @@ def _require_spreading(name: str, options: Options) -> None:
         )
 
 
+def _require_heard(solver: str, name: str, options: Options) -> None:
+    """Refuse options in the words of a solver that takes none, or is not the one asked for."""
+    given = {SOLVERS.name_of(each) for each in options.options or {}}
+    named = solver != "auto" or not given
+    if given and (name in given or named) and not SOLVERS[name].takes_own_options:
+        raise NotApplicableError(
+            f"{name} has no options of its own: leave them out, or use {{solver}}", solver="highs"
+        )
+    if given and named and name not in given:
+        raise NotApplicableError(
+            f"the options are those of {', '.join(sorted(given))}, and {name} was asked to solve"
+        )
+
+
 def _searched(
     name: str, task: Task, line: Line, callback: Listener | None, checked: float
 ) -> Outcome:
@@ -438,10 +457,27 @@ def _searched(
     within = Clock(max(options.clock.left - reserve, 0.7 * options.clock.left))
     # HiGHS shows a log of its own
     show = None if options.verbose and name == "highs" else line.show
-    listeners = [each for each in (show, callback) if each is not None]
-    return engine.solve(
+    cutoff = _Cutoff(math.inf if options.cutoff is None else options.cutoff)
+    wanted = (show, callback, None if options.cutoff is None else cutoff)
+    listeners = [each for each in wanted if each is not None]
+    outcome = engine.solve(
         replace(task, options=replace(options, time_limit=within), listeners=listeners)
     )
+    if cutoff.reached and outcome.termination is Termination.INTERRUPTED:
+        return replace(outcome, termination=Termination.CUTOFF)
+    return outcome
+
+
+class _Cutoff:
+    """A listener that stops a search whose bound has reached an objective."""
+
+    def __init__(self, objective: float) -> None:
+        self.objective, self.reached = objective, False
+
+    def __call__(self, point: TracePoint) -> bool:
+        """Whether to stop."""
+        self.reached = self.reached or point.dual_bound >= self.objective
+        return self.reached
 
 
 def _with_limits_kept(
@@ -546,7 +582,8 @@ def _with_opinion(program: Program | Session, result: Result, options: Options) 
     other = "outer_approximation" if of.takes_tangents else "highs"
     other = other if result.solver == "tree" else "tree"
     try:
-        second, _ = _run(program, other, replace(options, client=None), None, False, None, False)
+        asked = replace(options, client=None, options=None, cutoff=None)
+        second, _ = _run(program, other, asked, None, False, None, False)
     except NotApplicableError as error:
         return result.with_remark(f"no second opinion: {error}")
     if result.card is not None:
@@ -593,8 +630,9 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
         word = "that there is none" if _rules_out(result) else "the bound"
         return result.with_remark(f"{word} is {result.solver}'s word alone: no time was left")
     again = replace(
-        options, time_limit=Clock(seconds), presolve=not options.presolve,
+        options, time_limit=Clock(seconds), presolve=not options.presolve, cutoff=None,
         random_state=(options.random_state + 1) % 2**31,
+        options=options.options if other == result.solver else None,
     )  # fmt: skip
     loads = SOLVERS[other].loads
     # without a start, which would lead HiGHS the same way again

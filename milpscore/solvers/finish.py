@@ -292,7 +292,7 @@ def why_infeasible(program: Program, time_limit: float) -> str:
     from milpscore.solvers.conflicts import conflict
 
     found = None
-    if program.statement.constraints:
+    if program.statement.constraints or program.own_rows():
         seconds = min(Clock.of(time_limit).left, POLICY.conflict_seconds)
         found = conflict(program, time_limit=seconds)
     if found is not None and found.names:

@@ -100,6 +100,19 @@ def _seconds(default: float) -> Any:
     return _option(default, lambda t: is_number(t) and t >= 0, "a number of seconds >= 0")
 
 
+def _are_by_solver(value: Any) -> bool:
+    """Whether a value maps names of solvers to mappings from their options to values."""
+    if value is None:
+        return True
+    if not isinstance(value, Mapping):
+        return False
+    for name, given in value.items():
+        if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+            return False
+        require_solver(name)
+    return True
+
+
 def _is_log(value: Any) -> bool:
     return value is None or (isinstance(value, str) and Path(value).parent.is_dir())
 
@@ -177,6 +190,12 @@ class Options(_Checked):
     log_file : str or None
         Where the solver writes its own log; of the tree a line a second, and one for each better
         card: seconds, nodes, best objective, bound and gap.
+    cutoff : float or None
+        Nothing is sought but cards of a smaller objective: the search stops where its bound
+        reaches it.
+    options : mapping from a solver's name to its own options, or None
+        ``{"highs": {"mip_heuristic_effort": 0.2}}``: in the words of that solver, HiGHS or one
+        reached by Pyomo, which checks them. Those that would change what is claimed are refused.
     verbose : bool
         Show the solver's own log (HiGHS's on standard output; the searches', a line an event, on
         standard error); ``tee`` is another name for it.
@@ -208,7 +227,19 @@ class Options(_Checked):
     log_file: str | None = _option(
         None, _is_log, "the name of a file in a folder that exists, or None"
     )
+    cutoff: float | None = _option(None, lambda c: c is None or is_number(c), "a number or None")
+    options: Mapping[str, Mapping[str, Any]] | None = _option(
+        None, _are_by_solver, 'a mapping like {"highs": {"mip_heuristic_effort": 0.2}}, or None'
+    )
     verbose: bool = _switch(False)
+
+    def own(self, solver: str) -> dict[str, Any]:
+        """Return the options given in a solver's own words."""
+        given = self.options or {}
+        name = SOLVERS.name_of(solver)
+        return {
+            k: v for each in given if SOLVERS.name_of(each) == name for k, v in given[each].items()
+        }
 
     @property
     def loose_gap(self) -> float:

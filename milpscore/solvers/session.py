@@ -21,7 +21,13 @@ from pyomo.repn.plugins.standard_form import RowEntry
 from scipy import sparse
 
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import FormulationError, NotApplicableError, SelfTestError, SolverError
+from milpscore.core.errors import (
+    FormulationError,
+    NotApplicableError,
+    OptionError,
+    SelfTestError,
+    SolverError,
+)
 from milpscore.core.program import (
     Kind,
     Program,
@@ -79,7 +85,7 @@ class Session:
 
     def __init__(self, program: Program) -> None:
         self.version = self_test()
-        self.tolerance = POLICY.mip_tolerance
+        self.tolerance, self.owned = POLICY.mip_tolerance, False
         started = time.perf_counter()
         self.program = program
         self.kind: Kind = program.kind
@@ -416,6 +422,9 @@ class Session:
         # point so far by the word of the ``judge``
         highs = self.highs
         highs.clearSolver()  # a second run is to know nothing of the first one
+        if self.owned:
+            highs.resetOptions()
+        self.owned = bool(options.own("highs"))
         tolerance = self.tolerance if self._is_mip else POLICY.lp_tolerance
         configure(highs, self.without_loops(options), absolute_gap * self.scale, tolerance)
         # the log callbacks that carry bounds and nodes fire only with output on
@@ -488,6 +497,7 @@ class SessionSolver(Solver):
     """A solver that works on a session."""
 
     loads = True
+    takes_own_options = True
 
     def version(self) -> str:
         """The version of HiGHS."""
@@ -628,6 +638,24 @@ def configure(
     set_option(highs, "threads", int(options.threads))
     set_option(highs, "random_seed", int(options.random_state))
     set_option(highs, "presolve", "on" if options.presolve else "off")
+    for name, value in options.own("highs").items():
+        if (ours := _OURS.get(name)) is not None:
+            raise OptionError(f"HiGHS's {name} is set by milpscore: {ours}")
+        set_option(highs, name, value)
+
+
+_TRUST = "another value would make its claims unsafe"
+_OURS = {
+    "time_limit": "use time_limit", "mip_rel_gap": "use mip_gap", "mip_abs_gap": "use mip_gap_abs",
+    "mip_max_nodes": "use node_limit", "threads": "use threads", "random_seed": "use random_state",
+    "presolve": "use presolve", "log_file": "use log_file", "output_flag": "use verbose",
+    "log_to_console": "use verbose", "mip_feasibility_tolerance": _TRUST,
+    "primal_feasibility_tolerance": _TRUST, "dual_feasibility_tolerance": _TRUST,
+    "mip_allow_restart": _TRUST, "objective_bound": "use cutoff", "objective_target": "use cutoff",
+    "small_matrix_value": _TRUST, "large_matrix_value": _TRUST, "infinite_cost": _TRUST,
+    "infinite_bound": _TRUST,
+}  # fmt: skip
+"""Options of HiGHS that are not a user's, and what is."""
 
 
 @cache

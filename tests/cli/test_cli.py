@@ -545,7 +545,7 @@ def test_export_writes_every_formulation(
 
 
 def test_export_refuses_other_endings_and_absent_folders(data: Path, tmp_path: Path) -> None:
-    assert ".lp or .mps" in error("export", data, "--target", "ill", tmp_path / "model.txt")
+    assert ".lp, .mps or .nl" in error("export", data, "--target", "ill", tmp_path / "model.txt")
     assert "no folder" in error("export", data, "--target", "ill", tmp_path / "no" / "model.lp")
 
 

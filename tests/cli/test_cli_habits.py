@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,11 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from milpscore.cli import app as module
 from milpscore.cli.app import COMMANDS, app
 from milpscore.core.clock import Clock
 from milpscore.core.result import TracePoint
+from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.engine import Line
 from milpscore_check.__main__ import main
 
@@ -128,3 +132,27 @@ def test_progress_shows_no_bound_below_0() -> None:
     with_bound = Line("solving", Clock.of(math.inf), shown.append)
     with_bound.show(TracePoint(0.0, 0.5, -0.25, 1))
     assert "bound 0  gap 100.00%" in shown[-1]
+
+
+def test_a_package_adds_its_own_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("own-lines", "milpscore.formulations:hinge", "milpscore.formulations"),
+        EntryPoint("own-list", "milpscore.cli._fit:list_command", "milpscore.commands"),
+        EntryPoint("other", "nowhere:nothing", "console_scripts"),
+    ]
+    package = SimpleNamespace(entry_points=points)
+    monkeypatch.setattr(module, "distributions", lambda: [package])
+    module.plug_in.cache_clear()
+    try:
+        answer = CliRunner().invoke(module.app, ["own-list"])
+        assert answer.exit_code == 0
+        assert "own-lines" in answer.output
+        module.plug_in.cache_clear()
+        twice = CliRunner().invoke(module.app, ["list"])
+        assert twice.exit_code == 2
+        assert "there is a formulation called 'own-lines' already" in twice.output
+    finally:
+        monkeypatch.undo()
+        FORMULATIONS.remove("own-lines")
+        module.COMMANDS.remove("own-list")
+        module.plug_in.cache_clear()

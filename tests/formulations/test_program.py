@@ -241,7 +241,7 @@ def test_a_written_file_speaks_of_columns_by_name(
 
 
 def test_only_lp_and_mps_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"must end in \.lp or \.mps"):
+    with pytest.raises(OptionError, match=r"must end in \.lp, \.mps or \.nl"):
         slim(five_rows()).write(tmp_path / "model.txt")
 
 

@@ -388,7 +388,7 @@ def test_infeasible_additions_give_no_card_and_a_next_step() -> None:
     result = solve(program)
     assert (result.claim, result.verified, result.card) == (Claim.NONE, False, None)
     assert result.termination is Termination.INFEASIBLE
-    assert "loosen one of those you added" in result.message
+    assert "no card meets 'never' within the ranges and max_terms" in result.message
     assert "constraint never" in result.message
     assert math.isinf(result.gap)
 

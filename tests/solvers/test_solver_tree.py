@@ -213,11 +213,11 @@ def test_the_tree_writes_a_log(tmp_path: Path) -> None:
     path = tmp_path / "tree.log"
     result = solve(program(1), "tree", log_file=path)
     head, *lines = path.read_text().splitlines()
-    assert head.split() == ["seconds", "nodes", "best", "bound", "gap"]
-    best = [float(line.split()[2]) for line in lines]
+    assert head.split() == ["seconds", "nodes", "open", "best", "bound", "gap"]
+    best = [float(line.split()[3]) for line in lines]
     assert best == sorted(best, reverse=True)
     assert best[-1] == pytest.approx(result.objective, rel=1e-6)
-    assert all(float(line.split()[3]) <= float(line.split()[2]) + 1e-9 for line in lines)
+    assert all(float(line.split()[4]) <= float(line.split()[3]) + 1e-9 for line in lines)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -387,7 +387,7 @@ class RiskTree(BestFirst):
         if bound == math.inf:
             return  # that no card is allowed is the answer's to say, once that was checked
         if not trace or (best, bound) != (trace[-1].objective, trace[-1].dual_bound):
-            self.clock.tell(TracePoint(self.clock.seconds, best, bound, self.nodes))
+            self.clock.tell(TracePoint(self.clock.seconds, best, bound, self.nodes, len(self.open)))
 
     def share(self, crew: Crew) -> None:
         """Send parts of the tree out, which count as open, and take the oldest one's answer."""

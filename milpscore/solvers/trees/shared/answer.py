@@ -204,24 +204,30 @@ class SearchClock(Progress):
         self.termination = Termination.INTERRUPTED
 
 
+_HEAD = f"{'seconds':>9} {'nodes':>12} {'open':>10} {'best':>14} {'bound':>14} {'gap':>8}"
+
+
 class SearchLog:
     """A listener that writes a line a second, and one for every better card, to a file."""
 
     def __init__(self, path: str) -> None:
         self.path, self.written, self.best = path, -math.inf, math.inf
-        write_text(path, f"{'seconds':>9} {'nodes':>12} {'best':>14} {'bound':>14} {'gap':>8}\n")
+        write_text(path, f"{_HEAD}\n")
 
     def __call__(self, point: TracePoint) -> None:
         """Write a moment of the search, where it is time."""
         if point.seconds < self.written + 1.0 and point.objective >= self.best:
             return
+        self.write(point)
+
+    def write(self, point: TracePoint) -> None:
+        """Write a moment of the search."""
         self.written, self.best = point.seconds, point.objective
         ends = point.objective, point.dual_bound
         gap = f"{relative_gap(*ends):8.2%}" if all(map(math.isfinite, ends)) else ""
         with Path(self.path).open("a", encoding="utf-8") as file:
-            figures = (
-                f"{point.seconds:9.2f} {point.nodes:12d} {ends[0]:14.8g} {ends[1]:14.8g} {gap}"
-            )
+            counts = f"{point.seconds:9.2f} {point.nodes:12d} {point.open_nodes:10d}"
+            figures = f"{counts} {ends[0]:14.8g} {ends[1]:14.8g} {gap}"
             file.write(f"{figures.rstrip()}\n")
 
 
@@ -296,7 +302,11 @@ def _search(statement: Statement, limits: Limits, task: Task) -> Answer:
     if isinstance(statement.loss, ZeroOne):
         from milpscore.solvers.trees.zero_one import tree as zero_one
 
-        return zero_one.search(statement, limits, random_state=options.random_state, **given)
-    from milpscore.solvers.trees.risk import tree as risk
+        answer = zero_one.search(statement, limits, random_state=options.random_state, **given)
+    else:
+        from milpscore.solvers.trees.risk import tree as risk
 
-    return risk.search(statement, limits, **given)
+        answer = risk.search(statement, limits, **given)
+    for log in logs:
+        log.write(TracePoint(answer.seconds, answer.objective, answer.bound, answer.nodes))
+    return answer

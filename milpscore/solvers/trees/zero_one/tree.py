@@ -516,7 +516,9 @@ class ZeroOneSearch(BestFirst):
             self.clock.tell(point, news)
 
     def _now(self) -> TracePoint:
-        return TracePoint(self.clock.seconds, self.cards.best.objective, self.bound, self.nodes)
+        left = len(self.lane.open) + len(self.paused)
+        best = self.cards.best.objective
+        return TracePoint(self.clock.seconds, best, self.bound, self.nodes, left)
 
 
 class Problem(NamedTuple):
