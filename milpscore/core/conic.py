@@ -77,12 +77,23 @@ class Cone:
     # a larger cone where the answer w lies beyond what this one states exactly; None: all is well
     outgrown: Callable[[FloatArray, Any], Cone | None] = field(default=lambda w, penalty: None)
     growth: str = ""  # what was enlarged, for the result's message
+    filled: list[Any] = field(default_factory=list)  # what every Parameter was set to last
 
     def fill(self, penalty: ProxPenalty) -> None:
         """Set every Parameter to what a penalty of the cone's class says."""
         values = [value(penalty) for _, value in self.data]  # all of them, or none is set
         for (parameter, _), value in zip(self.data, values, strict=True):
             parameter.value = value
+        self.filled[:] = [np.array(parameter.value) for parameter, _ in self.data]
+
+    def moved(self) -> list[str]:
+        """Name the Parameters whose values were set by hand since they were filled."""
+        pairs = zip(self.data, self.filled, strict=False)
+        return [
+            parameter.name()
+            for (parameter, _), value in pairs
+            if parameter.value is None or not np.array_equal(parameter.value, value)
+        ]
 
 
 ExactForm = Callable[["ConicProgram"], Program]
@@ -234,7 +245,7 @@ class ConicProgram(Program):
         """Change the penalty's arguments (``lam``, ``gamma``, ``expert``, ...) in place.
 
         Only values of ``Parameter`` objects change: the next solve compiles nothing. (Every solve
-        sets them to what the arguments mean; a value moved by hand does not last.) Raises
+        sets them to what the arguments mean, and names those that were moved by hand.) Raises
         FormulationError for an argument this program was not built with, OptionError for a value
         outside its range.
         """
@@ -265,12 +276,20 @@ class ConicProgram(Program):
         self.model = cp.Problem(self.objective, [*self.own, *larger.constraints, *added])
         return larger.growth
 
-    def restore_parameters(self) -> None:
-        """Set every Parameter to what the arguments mean.
+    def restore_parameters(self) -> str:
+        """Set every Parameter to what the arguments mean; say which were moved by hand.
 
         A copy shares them with its original, and they can be moved by hand: the statement decides.
         """
+        moved = self.cone.moved()
         self.cone.fill(self.statement.penalty)
+        if not moved:
+            return ""
+        named = f"{'Parameter' if len(moved) == 1 else 'Parameters'} {', '.join(moved)}"
+        return (
+            f"{named} had been set by hand: what is solved is what the arguments say "
+            f"(program.set changes {', '.join(sorted(self.parameters))})"
+        )
 
     def require_stated(self) -> None:
         """Refuse a model whose objective or constraints make the answer mean something else."""

@@ -53,13 +53,13 @@ def solve_conic(task: Task, solver: str, second_opinion: bool) -> Result:
     """Solve a conic program; where "auto" fails, by another solver as well."""
     program: Any = task.program
     program.require_stated()
-    program.restore_parameters()
+    moved = program.restore_parameters()
     options: ConicOptions = task.options
     name, reason = _choose(options) if solver == "auto" else (SOLVERS.name_of(solver), "")
     if options.time_limit == 0:
         nothing = Outcome(Termination.TIME_LIMIT, "not started", bound_source="evidence")
-        return _result(task, name, nothing, reason)
-    outcome, remarks = _run(task, name), [reason]
+        return _result(task, name, nothing, reason, moved)
+    outcome, remarks = _run(task, name), [reason, moved]
     failures = Termination.INACCURATE, Termination.ERROR, Termination.ITERATION_LIMIT
     if solver == "auto" and outcome.termination in failures:
         other = _another(name, options)

@@ -327,3 +327,16 @@ def test_parameters_can_be_read_and_dumped() -> None:
     assert isinstance(program.model, cp.Problem)
     assert program.size.integers == 0
     assert program.size.rows > 40
+
+
+@every
+def test_a_parameter_set_by_hand_is_named(name: str) -> None:
+    program = make(name, "logistic")
+    first = solve(program)
+    assert "by hand" not in first.message
+    parameter = program.model.parameters()[0]
+    parameter.value = np.asarray(parameter.value) + 0.25
+    again = solve(program)
+    assert f"Parameter {parameter.name()} had been set by hand" in again.message
+    assert again.objective == pytest.approx(first.objective, abs=1e-6)
+    assert "by hand" not in solve(program).message
