@@ -331,10 +331,10 @@ class Program:
 
     def own_rows(self) -> list[Any]:
         """Return the active components of rows that were added to the model."""
-        import pyomo.environ as pyo
-
         if not self.is_built:
             return []
+        import pyomo.environ as pyo
+
         parts = self.model.component_objects(pyo.Constraint, active=True, descend_into=True)
         return [part for part in parts if part.name not in self.stated]
 
@@ -357,7 +357,8 @@ class Program:
         if self.own_objective is not None:
             bodies.append(self.own_objective.expr)
         spoken = {var.name for body in bodies for var in identify_variables(body)}
-        before, now = self._state or {}, state_of(self.model)
+        before = {id(own): (part, own, *rest) for part, own, *rest in (self._state or {}).values()}
+        now = state_of(self.model)
         for name in held:
             key = id(self.model.component(name))
             if name in spoken or key not in before or before[key][2:] != now[key][2:]:
@@ -594,8 +595,10 @@ def state_of(model: Any) -> ModelState:
 
 def difference(before: ModelState, now: ModelState, stated: frozenset[str] | None = None) -> str:
     """Return what differs between two states of a model's stated parts (all), in words."""
-    for key, (part, own, kind, *was) in before.items():
-        held = now[key][3:] if key in now else None
+    known = set()
+    for part, own, kind, *was in before.values():  # a deep copy has identities of its own
+        known.add(id(own))
+        held = now[id(own)][3:] if id(own) in now else None
         if held is not None and not any(
             a is not b and (kind in ("row", "objective", "expression") or a != b)
             for a, b in zip(was, held, strict=True)
@@ -605,7 +608,7 @@ def difference(before: ModelState, now: ModelState, stated: frozenset[str] | Non
             continue  # of a user's own, who may change it
         return f"{own.name} was taken away" if held is None else _edit_of(own.name, kind, was, held)
     for key, (part, own, kind, *_) in now.items():
-        if key not in before and (stated is None or part.name in stated):
+        if key not in known and (stated is None or part.name in stated):
             return f"the {kind} {own.name} was added"
     return ""
 

@@ -474,13 +474,13 @@ def builder(
         program = build(*args, **kwargs)
         program.arguments = {k: v for k, v in bound.arguments.items() if k not in DATA}
         if not program.conic:
-            given = {k: v for k, v in bound.arguments.items() if k in DATA}
-            design = program.statement.design
+            design, penalty = program.statement.design, bound.arguments.get("penalty")
+            given: Any = {"X": design}
+            if penalty in ("tv", "binarsity"):  # the bins of a design were stated by their cuts
+                given = {k: v for k, v in bound.arguments.items() if k in DATA}
 
             def restated(arguments: Mapping[str, Any]) -> Program:
-                # under a penalty on jumps the bins of a design were stated by their cuts
-                same = arguments.get("penalty") == bound.arguments.get("penalty")
-                data: Any = {"X": design} if same else given
+                data = {"X": design} if arguments.get("penalty") == penalty else given
                 return recorded(**data, **arguments)  # type: ignore[call-arg]
 
             program.restated = restated

@@ -199,9 +199,8 @@ def _misjudged(task: Task, outcome: Outcome, own: Card | None, stated: float) ->
         return "the solver's point holds what is not a number: its bound is not used"
     if own is None or not math.isfinite(stated) or program.takes_tangents:
         return ""  # tangents bound the loss from below: there the solver counts too little
-    if (
-        statement.caveat and program.own_objective is None
-    ):  # the model may charge more than the card as printed, never less
+    if statement.caveat and program.own_objective is None:
+        # the model may charge more than the card as printed, never less
         true = evaluate(statement, statement.with_best_intercept(own.coefficients)).objective
         wrong = true - stated
     else:

@@ -104,6 +104,8 @@ def minimax(program: Program, over: Any) -> Program:
         raise NotApplicableError(
             f"minimax needs a 0-1 or a hinge loss of two classes, not that of {program.formulation}"
         )
+    if program.is_built and program.model.component("worst") is not None:
+        raise NotApplicableError("the model has a part called 'worst' already: start from another")
     groups = np.asarray(over)
     if groups.shape != (len(design.y),):
         raise OptionError(

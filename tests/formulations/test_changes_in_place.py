@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,18 @@ def test_a_program_without_a_model_makes_none() -> None:
     assert not program.is_built
     assert program.arguments["max_terms"] == program.statement.max_terms == 2
     assert program.statement.coef_min.tolist() == [-2] * 4
+
+
+def test_a_deep_copy_is_as_unchanged_as_its_original() -> None:
+    program = slim(DATA, max_terms=2)
+    program.model  # noqa: B018 made, to be copied
+    copied = copy.deepcopy(program)
+    assert copied.edited() == copied.added_by_user() == ""
+    assert copied.own_objective is None
+    copied.require_apart()
+    copied.model.w[0].setub(1)
+    assert copied.edited() == "the bounds of w[0] were changed"
+    assert program.edited() == ""
 
 
 @pytest.mark.parametrize("seed", range(6))
