@@ -318,10 +318,24 @@ def _without_card(
             common = {**common, "termination": Termination.INACCURATE, "trace": ()}
         else:
             message = why_infeasible(task.program, task.options.clock)
+    elif words := _ruled_out(task):
+        message = words
+        common = {**common, "termination": Termination.INFEASIBLE}
     else:
         message = "no card was found before the stop: raise the limit or pass a warm start"
     message = "; ".join(filter(None, [*remarks, message]))
     return Result(**common, claim=Claim.NONE, verified=False, message=message)
+
+
+def _ruled_out(task: Task) -> str:
+    """Why there is no card, by HiGHS, if a tree was cut short before it knew; else empty."""
+    from milpscore.solvers.conflicts import conflict
+
+    program, left = task.program, min(task.options.clock.left, POLICY.conflict_seconds)
+    if task.session is not None or not program.statement.constraints or program.effort >= left:
+        return ""
+    found = conflict(program, time_limit=left)
+    return "" if found is None else f"{found.sentence}; that is HiGHS's word alone"
 
 
 def _overflows(statement: Statement) -> bool:

@@ -9,12 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 from constraint_cases import FORMULATIONS as CASES, MAKERS, every_card
+from designs import noisy
 
-from milpscore.constraints import AtMost, Exclude, Implies, Include, MaxErrors, Range, Sign
+from milpscore.constraints import (
+    AtMost,
+    Exclude,
+    Implies,
+    Include,
+    MaxErrors,
+    MaxFPR,
+    MinTPR,
+    Range,
+    Sign,
+)
 from milpscore.core.errors import OptionError, SolverError
-from milpscore.core.result import Claim
+from milpscore.core.result import Claim, Termination
 from milpscore.estimators import SlimClassifier
-from milpscore.formulations import FORMULATIONS, hinge, slim
+from milpscore.formulations import FORMULATIONS, hinge, risk_score, slim
 from milpscore.rounding import round_program
 from milpscore.solvers import conflict, solve
 from milpscore.solvers.conflicts import ConflictSearch
@@ -142,3 +153,16 @@ def test_a_subgroup_that_no_card_gets_right() -> None:
     assert len(twins)  # one of the two is wrong whatever the card
     result = solve(slim(d, constraints=[MaxErrors(count=0, name="no errors")]))
     assert "no card meets 'no errors'" in result.message
+
+
+@pytest.mark.parametrize("build", [slim, risk_score])
+def test_a_tree_that_was_cut_short_is_told_that_there_is_no_card(build: Any) -> None:
+    rules = [MaxFPR(0.0), MinTPR(0.95)]
+    program = build(noisy(80, 5), max_terms=2, constraints=rules)
+    result = solve(program, "tree", node_limit=2)
+    assert result.termination is Termination.INFEASIBLE
+    assert (
+        "no card meets 'false positive rate <= 0', 'true positive rate >= 0.95'" in result.message
+    )
+    possible = solve(build(noisy(80, 5), max_terms=2, constraints=rules[:1]), node_limit=2)
+    assert possible.termination is not Termination.INFEASIBLE
