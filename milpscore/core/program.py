@@ -315,7 +315,7 @@ class Program:
         if len(active) != 1:
             return None
         (own,) = active
-        held = (self._state or {}).get(id(own), (None,) * 6)
+        held = _by_identity(self._state or {}).get(id(own), (None,) * 6)
         if held[4] is own.sense and held[5] is own.expr and "objective" not in self._edit:
             stays = own.parent_component().name in self.stated
             return None if stays else own
@@ -357,8 +357,7 @@ class Program:
         if self.own_objective is not None:
             bodies.append(self.own_objective.expr)
         spoken = {var.name for body in bodies for var in identify_variables(body)}
-        before = {id(own): (part, own, *rest) for part, own, *rest in (self._state or {}).values()}
-        now = state_of(self.model)
+        before, now = _by_identity(self._state or {}), state_of(self.model)
         for name in held:
             key = id(self.model.component(name))
             if name in spoken or key not in before or before[key][2:] != now[key][2:]:
@@ -500,7 +499,7 @@ class Program:
         if self._state is not None and weights:
             own = [self.model.component(self.parameters[name]) for name in weights]
             moved = {id(each): (each, each, "parameter", each.value) for each in own}
-            self.__dict__["_state"] = {**self._state, **moved}
+            self.__dict__["_state"] = {**_by_identity(self._state), **moved}
         self.arguments = {**self.arguments, **weights}
         arguments = {**self.statement.arguments, **weights}
         self.statement = replace(self.statement, penalties=penalties, arguments=arguments)
@@ -593,11 +592,15 @@ def state_of(model: Any) -> ModelState:
     return state
 
 
+def _by_identity(state: ModelState) -> ModelState:
+    """Return a state by the identities of what it holds: in a deep copy they are others."""
+    return {id(held[1]): held for held in state.values()}
+
+
 def difference(before: ModelState, now: ModelState, stated: frozenset[str] | None = None) -> str:
     """Return what differs between two states of a model's stated parts (all), in words."""
-    known = set()
-    for part, own, kind, *was in before.values():  # a deep copy has identities of its own
-        known.add(id(own))
+    before = _by_identity(before)
+    for part, own, kind, *was in before.values():
         held = now[id(own)][3:] if id(own) in now else None
         if held is not None and not any(
             a is not b and (kind in ("row", "objective", "expression") or a != b)
@@ -606,14 +609,16 @@ def difference(before: ModelState, now: ModelState, stated: frozenset[str] | Non
             continue
         if stated is not None and part.name not in stated:
             continue  # of a user's own, who may change it
-        return f"{own.name} was taken away" if held is None else _edit_of(own.name, kind, was, held)
+        if held is None:
+            return f"{own.name} was taken away"
+        return _edit_of(own.name, kind, tuple(was), held)
     for key, (part, own, kind, *_) in now.items():
-        if key not in known and (stated is None or part.name in stated):
+        if key not in before and (stated is None or part.name in stated):
             return f"the {kind} {own.name} was added"
     return ""
 
 
-def _edit_of(name: str, kind: str, was: Sequence[Any], held: Sequence[Any]) -> str:
+def _edit_of(name: str, kind: str, was: tuple[Any, ...], held: tuple[Any, ...]) -> str:
     """Return how a component was changed, in words."""
     if kind == "variable":
         if held[3] and (was[3:] != held[3:]):

@@ -454,7 +454,8 @@ def _searched(
     line.phase(f"{name} searches", engine.checks, known)
     # what the first re-check took, the last one takes again, for a few forms of a card
     reserve = 4 * checked + (0.5 * program.effort if engine.loads else 0.0)
-    if task.start is None and program.statement.violations(program.statement.empty_card()):
+    barred = task.start is None and program.statement.violations(program.statement.empty_card())
+    if barred and math.isfinite(options.clock.left):
         reserve += POLICY.why_share * options.clock.left  # to say why, should there be no card
     within = Clock(max(options.clock.left - reserve, 0.7 * options.clock.left))
     # HiGHS shows a log of its own

@@ -286,6 +286,9 @@ def _only_the_model_refuses(
     return own and not program.added_by_user()
 
 
+_NO_CARD = "no card meets every constraint"
+
+
 def why_infeasible(program: Program, time_limit: float) -> str:
     """Return which constraints conflict, if that can be found, and what to do next."""
     from milpscore.solvers.conflicts import conflict
@@ -297,8 +300,8 @@ def why_infeasible(program: Program, time_limit: float) -> str:
     if found is not None and found.names:
         return found.sentence
     return (
-        "no card meets every constraint: loosen one of those you added, max_terms, or the "
-        "coefficient and intercept ranges"
+        f"{_NO_CARD}: loosen one of those you added, max_terms, or the coefficient and intercept "
+        "ranges"
     )
 
 
@@ -318,6 +321,10 @@ def _without_card(
             common = {**common, "termination": Termination.INACCURATE, "trace": ()}
         else:
             message = why_infeasible(task.program, task.options.clock)
+            if ended is not Termination.INFEASIBLE and message.startswith(_NO_CARD):
+                # tangents ran out, and no point of theirs was a card, which proves nothing
+                message = "no card was found, and none is ruled out: use solver='tree'"
+                common = {**common, "termination": Termination.INACCURATE, "trace": ()}
     elif words := _ruled_out(task):
         message = words
         common = {**common, "termination": Termination.INFEASIBLE}

@@ -126,9 +126,15 @@ def test_a_deep_copy_is_as_unchanged_as_its_original() -> None:
     assert copied.edited() == copied.added_by_user() == ""
     assert copied.own_objective is None
     copied.require_apart()
+    copied.set(l0_penalty=0.5)
+    assert copied.edited() == ""
     copied.model.w[0].setub(1)
     assert copied.edited() == "the bounds of w[0] were changed"
     assert program.edited() == ""
+    program.model.w[1].domain = pyo.Reals
+    assert program.edited() == "the domain of w[1] was changed"
+    program.model.w[0].fix(1)
+    assert program.edited() == "variable w[0] is fixed"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,7 +12,7 @@ import pytest
 from designs import card_of, design, hard, noisy
 from risk_cases import optimum, small
 
-from milpscore.constraints import Range
+from milpscore.constraints import MaxFPR, Range
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.result import Claim, Termination, TracePoint
@@ -388,3 +388,18 @@ def test_a_first_point_that_no_rule_allows_sets_no_ceiling() -> None:
     relaxed = solve(program.relaxed(), "outer_approximation")
     # once a gap of 0.04
     assert relaxed.dual_bound == pytest.approx(relaxed.objective, abs=1e-6)
+
+
+def test_tangents_without_a_card_prove_nothing() -> None:
+    """At the flattest slopes HiGHS's points are no cards, and the tree knows one."""
+    X = np.array([[-1.0, 1.0], [3.0, 3.0], [3.0, 2.0], [-1.0, 1.0], [1.0, 0.0], [1.0, 3.0]])
+    program = risk_score(
+        design(X, np.array([-1, 1, 1, 1, -1, 1])), coef_min=-7, coef_max=3, l0_penalty=1e-5,
+        intercept_bounds=(2, 3), constraints=[MaxFPR(0.25)],
+    )  # fmt: skip
+    known = solve(program, "tree", time_limit=300)
+    assert known.claim is Claim.OPTIMAL
+    result = solve(program, "outer_approximation", time_limit=300)
+    if result.card is None:
+        assert result.termination is Termination.INACCURATE
+        assert "none is ruled out" in result.message
