@@ -315,7 +315,10 @@ class Program:
         if len(active) != 1:
             return None
         (own,) = active
-        held = _by_identity(self._state or {}).get(id(own), (None,) * 6)
+        state = self._state or {}
+        held = state.get(id(own), (None,) * 6)
+        if held[1] is not own:
+            held = _by_identity(state).get(id(own), (None,) * 6)
         if held[4] is own.sense and held[5] is own.expr and "objective" not in self._edit:
             stays = own.parent_component().name in self.stated
             return None if stays else own

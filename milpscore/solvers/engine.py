@@ -332,6 +332,11 @@ def solve(
         warm_start = warm_start.card
     checked, start = Options.of(options), warm_start
     result, task = _run(program, solver, checked, start, progress, callback)
+    unheard = [name for name in checked.options or () if SOLVERS.name_of(name) != result.solver]
+    if unheard:
+        result = result.with_remark(
+            f"the options of {', '.join(unheard)} were not used: {result.solver} ran"
+        )
     edit = task.program.edited()
     if edit and not (task.program.own_objective is not None and edit.startswith("the objective")):
         result = result.with_remark(

@@ -10,7 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from milpscore.core.card import Card
-from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.errors import NotApplicableError, OptionError, is_number
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
@@ -222,11 +222,18 @@ def epsilon_front(
         One for each limit, in that order: its value is the limit. Every point has a bound, so that
         the curve through the bounds lies below whatever cards there are.
 
+    Raises
+    ------
+    OptionError
+        Without limits, or for one that is not a number.
+
     Notes
     -----
     Reference: Haimes, Lasdon & Wismer, "On a bicriterion formulation of the problems of integrated
     system identification and system optimization", IEEE Transactions on SMC 1 (1971).
     """
+    if not len(limits) or not all(map(is_number, limits)):
+        raise OptionError(f"limits must be numbers, at least one, got {limits!r}")
     expression = _expression(second)
     copy = _copy(program)
     m = copy.model

@@ -132,14 +132,19 @@ class Verdict(Evaluation):
                 f"the bound {bound!r} of {source} lies above this card's objective "
                 f"{self.objective:.9g}, recomputed from the data: it bounds another program"
             )
-        remark = "" if bound is None else f"the bound is the word of {source}: it was not re-proved"
+        own = self.program.own_objective
+        remarks = [
+            "" if bound is None else f"the bound is the word of {source}: it was not re-proved",
+            "" if own is None else f"what is minimised is the model's {own.name}",
+        ]
+        trivial = 0.0 if own is None else -math.inf  # losses and penalties are never negative
         return Result(
             **common,
             **self.fields(self.program.statement, self.card),
-            claim=claim_of(True, self.objective, known, trivial=0.0),
+            claim=claim_of(True, self.objective, known, trivial=trivial),
             dual_bound=min(known, self.objective),
             bound_source=f"outside ({source})",
-            message=remark,
+            message="; ".join(filter(None, remarks)),
         )
 
 

@@ -190,6 +190,9 @@ def test_what_cannot_be_minimised_is_refused_with_words() -> None:
         minimize(program, 3)  # type: ignore[arg-type]
     with pytest.raises(NotApplicableError, match="max_terms or l0_penalty"):
         minimize(program, "terms")
+    for limits in ([], [1.0, float("nan")]):
+        with pytest.raises(OptionError, match="limits must be numbers, at least one"):
+            epsilon_front(program, "loss", limits)
     with pytest.raises(OptionError, match="needs objectives"):
         lexicographic(program, [])
     smooth.model.mine = pyo.Objective(expr=smooth.points["x0"])

@@ -52,6 +52,12 @@ def test_options_that_nobody_hears_are_refused(
         solve(slim(noisy()), solver, options=options)
 
 
+def test_options_that_auto_has_no_use_for_are_named() -> None:
+    result = solve(risk_score(noisy(), max_terms=2), options={"highs": {"mip_heuristic_effort": 0}})
+    assert result.claim is Claim.OPTIMAL
+    assert "the options of highs were not used: tree ran" in result.message
+
+
 @pytest.mark.skipif(shutil.which("cbc") is None, reason="CBC is not installed")
 def test_cbc_takes_its_own_options_and_the_clock_of_all() -> None:
     result = solve(hinge(noisy()), "cbc", options={"cbc": {"cuts": "off"}}, time_limit=60)

@@ -157,7 +157,18 @@ def test_a_changed_objective_is_named() -> None:
     program = slim(noisy())
     m = program.model
     m.objective.set_value(m.objective.expr + m.alpha[0])
-    assert check(program, card_of([0, 0, 1], 0)).feasible
+    stated = slim(noisy())
+    for points, more in (([0, 0, 1], 0.0), ([1, 0, 0], 1.0)):
+        card = card_of(points, 0)
+        mine, true = check(program, card), check(stated, card)
+        assert mine.feasible
+        assert mine.objective == pytest.approx(true.objective + more, abs=1e-12)
+        assert mine.loss == true.loss
+        assert mine.result(bound=0.0).message.endswith("what is minimised is the model's objective")
+        assert true.result().message == ""
+    # a loss or a price that was changed states something else
+    program = slim(noisy(), l0_penalty=0.1)
+    program.model.l0_penalty.set_value(1.0)
     (sentence,) = check(program, card_of([1, 0, 0], 0)).violations
     assert "it was changed, or states something else" in sentence
 
