@@ -56,7 +56,7 @@ def race_study(
     data : sequence of mapping
         As the ``[[data]]`` of a study's file (``docs/studies.md``), paths relative to here.
     formulations : sequence of str
-        Of :data:`milpscore.formulations.FORMULATIONS`; "slim:textbook" to
+        A name of :data:`milpscore.formulations.FORMULATIONS`; "slim:textbook" to
         "slim:joint_big_m" are the 0-1 program from its weakest form to its strongest
         (:func:`milpscore.formulations.strength.slim_program`), for solvers that read the program.
     solvers : sequence of str

@@ -119,7 +119,7 @@ class Instance:
     ----------
     name : str
     formulation : str
-        Of :data:`milpscore.formulations.FORMULATIONS`.
+        A name of :data:`milpscore.formulations.FORMULATIONS`.
     arguments : mapping
         What its builder is called with.
     table : str

@@ -313,7 +313,9 @@ class HingeSlacks:
     @property
     def margin(self) -> float:
         """The papers' gamma."""
-        return _margin(self.statement)
+        loss = self.statement.loss
+        assert isinstance(loss, Hinge)
+        return float(loss.margin)
 
     def largest(self) -> FloatArray:
         """Return the most each can be: the margin minus the worst score in the row's direction."""
@@ -413,15 +415,17 @@ class HeldModel:
             m.component(name).setlb(low)
             m.component(name).setub(high)
             parts.add(name)
-        # 3. the hinge loss by its margin
-        if self.slacks is not None and m.margin_rows[0].lb != (margin := _margin(new)):
+        # 3. slacks as far as the intercepts now reach; the hinge loss by its margin
+        if self.slacks is not None:
             slacks = HingeSlacks(new, self.slacks)
             for xi, most in zip(m.xi.values(), slacks.largest().tolist(), strict=True):
                 xi.setub(most)
-            m.loss.set_value(linear(list(m.xi.values()), slacks.share()))
-            for row in m.margin_rows.values():
-                row.set_value((margin, row.body, None))
-            parts |= {"xi", "margin_rows"}
+            parts.add("xi")
+            if m.margin_rows[0].lb != slacks.margin:
+                m.loss.set_value(linear(list(m.xi.values()), slacks.share()))
+                for row in m.margin_rows.values():
+                    row.set_value((slacks.margin, row.body, None))
+                parts.add("margin_rows")
         # 4. rules, which are few, anew
         if m.component(RULES) is not None:
             m.del_component(RULES)
@@ -459,12 +463,6 @@ class HeldModel:
             return False
         within = old.lower <= new.lower <= new.upper <= old.upper
         return new == old if self.cut is None else self.slacks is not None or within
-
-
-def _margin(statement: Statement) -> float:
-    """Return the margin of a statement's hinge loss."""
-    assert isinstance(statement.loss, Hinge)
-    return float(statement.loss.margin)
 
 
 def _ends(rule: InterceptRule) -> tuple[float, float]:

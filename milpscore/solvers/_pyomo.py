@@ -195,9 +195,7 @@ class PyomoSolver(Solver):
                 continue
             if name in keys:
                 given[keys[name]] = self.row.turned.get(name, Outside.OPTIONS[name])(value)
-            elif name not in ("absolute_gap", "time_limit") and getattr(options, name) != getattr(
-                Options, name
-            ):
+            elif name != "absolute_gap" and getattr(options, name) != getattr(Options, name):
                 raise NotApplicableError(f"{self.name} has no option {name} here: leave it out")
         for name, value in options.own(self.name).items():
             if name in given:

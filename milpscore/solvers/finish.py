@@ -325,7 +325,7 @@ def _without_card(
                 # tangents ran out, and no point of theirs was a card, which proves nothing
                 message = "no card was found, and none is ruled out: use solver='tree'"
                 common = {**common, "termination": Termination.INACCURATE, "trace": ()}
-    elif words := _ruled_out(task):
+    elif ended.cut and (words := _ruled_out(task)):
         message = words
         common = {**common, "termination": Termination.INFEASIBLE}
     else:
@@ -339,7 +339,9 @@ def _ruled_out(task: Task) -> str:
     from milpscore.solvers.conflicts import conflict
 
     program, left = task.program, min(task.options.clock.left, POLICY.conflict_seconds)
-    if task.session is not None or not program.statement.constraints or program.effort >= left:
+    # off the grid the model lacks cards that may be printed
+    asked = program.statement.constraints and not program.statement.caveat
+    if task.session is not None or not asked or program.effort >= left:
         return ""
     found = conflict(program, time_limit=left)
     return "" if found is None else f"{found.sentence}; that is HiGHS's word alone"

@@ -39,8 +39,8 @@ def minimize(program: Program, objective: str | Expression) -> Program:
     Parameters
     ----------
     program : Program
-        Of a linear loss (``slim``, ``hinge``, ...); itself unchanged, constraints that were added
-        to it are kept.
+        One of a linear loss (``slim``, ``hinge``, ...). It stays as it is, and the copy keeps the
+        constraints that were added to it.
     objective : str or callable
         A name of :data:`READY` or a function of the model, say ``lambda m: m.loss + 0.1 * m.w[0]``.
 

@@ -164,5 +164,7 @@ def test_a_tree_that_was_cut_short_is_told_that_there_is_no_card(build: Any) -> 
     assert (
         "no card meets 'false positive rate <= 0', 'true positive rate >= 0.95'" in result.message
     )
+    stopped = solve(program, "tree", callback=lambda point: True)
+    assert "HiGHS" not in stopped.message  # who asks to stop waits for nobody
     possible = solve(build(noisy(80, 5), max_terms=2, constraints=rules[:1]), node_limit=2)
     assert possible.termination is not Termination.INFEASIBLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from designs import noisy
 
 from milpscore.constraints import MaxFPR, Range, Sign
+from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
 from milpscore.core.result import Claim
@@ -39,6 +41,9 @@ PLACES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "less margin": (hinge, {"margin": 2.0}, {"margin": 0.5}),
     "more margin": (hinge, {"margin": 0.5}, {"margin": 3.0, "coef_max": 2}),
     "margin and weight": (hinge, {"l0_penalty": 0.01}, {"margin": 2.0, "l0_penalty": 0.1}),
+    "wider intercepts": (
+        hinge, {"intercept_bounds": (-1, 1)}, {"intercept_bounds": (-30, 30)},
+    ),
     "real intercepts": (hinge, {"intercept": "integer"}, {"intercept": "real"}),
     "terms of a hull": (sparse_rounding, {"max_terms": 3}, {"max_terms": 1}),
     "derived ranges": (facets_hinge, {"lam": 0.1, "max_terms": 3}, {"max_terms": 2}),
@@ -49,7 +54,7 @@ PLACES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 EDITED = {
     "fewer terms", "no terms", "narrower points", "thresholds", "a limit on errors",
     "a rule for another", "no rule", "less margin", "more margin", "margin and weight",
-    "terms of a hull", "derived ranges", "a risk",
+    "terms of a hull", "derived ranges", "a risk", "wider intercepts",
 }  # fmt: skip
 
 
@@ -87,6 +92,24 @@ def test_a_session_follows_without_being_compiled(name: str) -> None:
     assert mine.objective == pytest.approx(new.objective, abs=1e-9)
     session.relax()
     assert solve(session).objective <= mine.objective + 1e-9
+
+
+def test_slacks_reach_as_far_as_the_intercepts_of_each_change() -> None:
+    program = hinge(DATA)
+    program.model  # noqa: B018 made, to be edited
+    steps: list[dict[str, Any]] = [
+        {"margin": 0.5, "intercept_bounds": (-1, 1)},
+        {"intercept_bounds": (-25, 25)},
+        {"margin": 2.0},
+    ]
+    given: dict[str, Any] = {}
+    for step in steps:
+        given |= step
+        program.set(**step)
+        rebuilt = hinge(DATA, **given)
+        for points, cut in (([5, 5, 5, 5], 25), ([-5, -5, -5, -5], -25), ([0, 0, 0, 0], 1)):
+            card = Card(np.array(points, dtype=np.int64), Fraction(cut))
+            assert check(program, card).violations == check(rebuilt, card).violations
 
 
 def test_there_and_back_is_the_first_program() -> None:
