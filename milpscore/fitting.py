@@ -14,7 +14,12 @@ from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination, claim_of
-from milpscore.formulations import FORMULATIONS, gentle_scale, over_gentle_scales
+from milpscore.formulations import (
+    FORMULATIONS,
+    card_builder,
+    gentle_scale,
+    over_gentle_scales,
+)
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.search.starts import (
     fast_cards,
@@ -72,7 +77,8 @@ def fit_card(
     ----------
     design : Design
     formulation : str
-        A name of :data:`milpscore.formulations.FORMULATIONS`; hyphens count as underscores.
+        A name of :data:`milpscore.formulations.FORMULATIONS`; hyphens count as underscores. Or
+        "survival_score", for a SurvivalDesign.
     warm_start : bool
         Start the solver from the card of :func:`milpscore.search.start_card`.
     progress : bool, optional
@@ -107,7 +113,7 @@ def fit_card(
     if polish and not heuristic:
         raise OptionError("polish improves a heuristic card: ask for heuristic as well")
     clock = settings.clock
-    program = FORMULATIONS[formulation](design, **arguments)
+    program = card_builder(formulation)(design, **arguments)
     if heuristic and program.kind == "relaxed":
         raise OptionError(
             f"{program.formulation} is rounded from its LP and has no start to keep: leave "

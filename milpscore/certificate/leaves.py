@@ -654,7 +654,7 @@ class _RiskLines:
         rows, loss = self.statement.design.merged, self.statement.loss
         totals = (rows.X @ w)[:, None]
         if self.arrays.scaled:
-            lines = self.arrays.lines(totals, self.arrays.y, self.arrays.share, box.slope)
+            lines = self.arrays.lines(totals, self.arrays.rows, box.slope)
             slope = box.slope[0] if fixed else float(lines.slopes[0])
             return float(lines.intercepts[0]) / slope, slope
         real = InterceptRule("real", Fraction(box.b[0]), Fraction(box.b[1]), None)

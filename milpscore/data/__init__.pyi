@@ -18,3 +18,8 @@ from .merged_rows import (
 from .onehot_codes import BinnedDesign as BinnedDesign
 from .ordinal import OrdinalDesign as OrdinalDesign, make_ordinal_design as make_ordinal_design
 from .pairs import make_pair_design as make_pair_design
+from .survival import (
+    SurvivalDesign as SurvivalDesign,
+    make_survival_design as make_survival_design,
+    survival_target as survival_target,
+)

@@ -23,3 +23,4 @@ from ._penalised import (
     PenalisedModel as PenalisedModel,
     PenalisedRegressor as PenalisedRegressor,
 )
+from ._survival import SurvivalScoreEstimator as SurvivalScoreEstimator

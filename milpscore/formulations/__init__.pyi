@@ -25,6 +25,8 @@ from ._perspective import perspective as perspective
 from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,
     FORMULATIONS as FORMULATIONS,
+    SURVIVAL_FORMULATIONS as SURVIVAL_FORMULATIONS,
+    card_builder as card_builder,
 )
 from ._risk_score import (
     BEYOND as BEYOND,
@@ -34,3 +36,4 @@ from ._risk_score import (
     risk_score as risk_score,
 )
 from ._slim import slim as slim
+from ._survival_score import survival_score as survival_score

@@ -24,6 +24,19 @@ FORMULATIONS: Registry[Builder] = Registry(
 )
 """Those over whole points, in Pyomo."""
 
+SURVIVAL_FORMULATIONS: Registry[Builder] = Registry(
+    "survival formulation", homes("milpscore.formulations", "survival_score"), FormulationError
+)
+"""Those of times to an event, over whole points."""
+
+
+def card_builder(name: str) -> Builder:
+    """Return the builder of a name among those over whole points."""
+    plain = name.replace("-", "_")
+    known = SURVIVAL_FORMULATIONS if plain in SURVIVAL_FORMULATIONS else FORMULATIONS
+    return known[name]
+
+
 CONIC_FORMULATIONS: Registry[ConicBuilder] = Registry(
     "conic formulation",
     homes(

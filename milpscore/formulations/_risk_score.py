@@ -141,7 +141,7 @@ def risk_score(
     curved += 0 if is_number(scale) else 8 * int((ranges.coef_max - ranges.coef_min + 1).sum())
     refuse_if_too_large("risk_score", 0, design.shape[1], 8 * design.shape[1] + curved)
     totals = ranges.totals(design.merged.X)
-    risk = RiskLoss(smooth_loss(loss), _scale(scale, design, ranges, totals))
+    risk = RiskLoss(smooth_loss(loss), scale_of(scale, design, ranges, totals))
     if risk.base.task == "multinomial":
         raise FormulationError("a risk score separates two classes: choose another loss")
     fixed = not isinstance(risk.scale, ScaleRange)
@@ -157,7 +157,7 @@ def risk_score(
         formulation="risk_score",
         design=design,
         loss=risk,  # type: ignore[arg-type]
-        penalties=(L0(l0_penalty), *_penalty(design, penalty, lam, expert)),
+        penalties=(L0(l0_penalty), *penalty_of(design, penalty, lam, expert)),
         intercept=_intercept_rule(design, risk, intercept, intercept_bounds, totals),
         arguments={
             "loss": risk.name,
@@ -172,7 +172,7 @@ def risk_score(
     if any(rule.limits_answers for rule in statement.constraints):
         rule = _reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
-    return later(statement, lambda: _program(statement), holds_rows=False)
+    return later(statement, lambda: tangent_program(statement), holds_rows=False)
 
 
 def over_gentle_scales(program: Program, card: Card | None) -> Program:
@@ -281,7 +281,7 @@ def _best_constant(design: Design, loss: RiskLoss) -> tuple[float, float]:
     return float(best[0]), float(losses[0])
 
 
-def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
+def penalty_of(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
     """Return Omega with its weight; nothing for "none"."""
     kinds = get_args(PenaltyKind)
     if kind not in kinds:
@@ -331,7 +331,7 @@ def _intercept_rule(
     return intercept_rule(kind, bounds, lower, upper)
 
 
-def _scale(scale: Any, design: Design, ranges: Ranges, totals: RowTotals) -> float | ScaleRange:
+def scale_of(scale: Any, design: Design, ranges: Ranges, totals: RowTotals) -> float | ScaleRange:
     """Return the fixed scale, or the scales a card may have."""
     if isinstance(scale, str) and scale == "auto":
         widths = design.widths[np.array(ranges.reach) > 0]
@@ -384,7 +384,7 @@ def _coprime(statement: Statement, card: Card) -> Card:
     return smaller if cheaper and not statement.violations(smaller) else card
 
 
-def _program(statement: Statement) -> Program:
+def tangent_program(statement: Statement) -> Program:
     """The master program: no tangent yet but the least loss there can be."""
     import pyomo.environ as pyo
 

@@ -35,6 +35,8 @@ class FormulationPolicy:
         how many of them are made at once.
     large_cost : float
         Largest factor in the row of a limit on errors; larger costs are scaled to it.
+    most_exposures : float
+        Rows times cuts of a survival score.
     steepest, flattest : float
         Free scales: what one point adds to the score at the steepest slope, and what all points
         together add at the flattest.
@@ -58,6 +60,7 @@ class FormulationPolicy:
     joint_entries: int = 30_000_000
     joint_at_once: int = 2_000_000
     large_cost: float = 1e4
+    most_exposures: float = 5e7
     steepest: float = 40.0
     flattest: float = 1e-3
     gentle_line: float = 5.0

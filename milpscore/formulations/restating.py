@@ -13,7 +13,7 @@ from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, MilpscoreError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
-from milpscore.formulations._registry import FORMULATIONS
+from milpscore.formulations._registry import card_builder
 
 
 def plain_statement(program: Program) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def restate(plain: Mapping[str, Any], design: Design) -> Program:
     try:
         if "constraints" in arguments:
             arguments["constraints"] = [make_constraint(c) for c in arguments["constraints"]]
-        program = FORMULATIONS[name](design, **arguments)
+        program = card_builder(name)(design, **arguments)
     except MilpscoreError:
         raise
     except (TypeError, KeyError, AttributeError, ValueError, IndexError, OverflowError) as error:

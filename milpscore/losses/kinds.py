@@ -18,7 +18,7 @@ from milpscore.core.statement import InterceptRule, LossTask, ScaleRange, Smooth
 from milpscore.losses.registry import EXACT_ONLY, LINKS, LOSSES
 
 if TYPE_CHECKING:
-    from milpscore.losses.lines import Lines
+    from milpscore.losses.lines import Lines, LossOfScores
 
 
 def sigmoid(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
@@ -582,6 +582,7 @@ class RiskLoss:
         each card chooses its own, and :meth:`at` gives the loss of one of them.
     """
 
+    coupled: ClassVar[bool] = False  # whether rows lose together, and have no loss of their own
     base: SmoothLoss
     scale: float | ScaleRange
 
@@ -610,6 +611,23 @@ class RiskLoss:
         values = y.astype(np.float64)
         return (values + 1.0) / 2.0 if self.base.task == "count" else values
 
+    def mean_rows(self, y: IntArray, weight: FloatArray) -> LossOfScores:
+        """Return the mean loss of rows as a function of their scores over the scale."""
+        from milpscore.losses.lines import LossRows
+
+        return LossRows(self.base, weight / weight.sum(), self.answers(y))
+
+    def _distinct(
+        self, totals: FloatArray, y: IntArray, weight: FloatArray
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return one row per class in the place of all, if no card can tell two rows apart."""
+        alike = len(y) > 2 and np.array_equal(totals[0], totals[-1])
+        if not (alike and (totals == totals[0]).all()):
+            return totals, y, weight
+        classes = np.unique(y)
+        mass = np.array([weight[y == label].sum() for label in classes])
+        return totals[: len(classes)], classes, mass
+
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
         """Return row losses in floating point, shape (n,)."""
         return self.base.value(totals.scores(intercept) / self.fixed, self.answers(y))
@@ -628,7 +646,7 @@ class RiskLoss:
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
         """Return (intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
-        totals, y, weight = _distinct(totals, y, weight)
+        totals, y, weight = self._distinct(totals, y, weight)
         if isinstance(self.scale, ScaleRange):
             lines = self.best_lines(totals, y, weight, allowed)
             return lines.intercepts / lines.slopes, lines.losses
@@ -644,24 +662,23 @@ class RiskLoss:
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Lines:
         """Return slopes, intercepts of the score and mean losses, for totals of shape (n, V)."""
-        from milpscore.losses.lines import LossRows, best_lines
+        from milpscore.losses.lines import best_lines
 
         assert isinstance(self.scale, ScaleRange)
-        totals, y, weight = _distinct(totals, y, weight)
-        rows = LossRows(self.base, (weight / weight.sum())[:, None], self.answers(y)[:, None])
+        totals, y, weight = self._distinct(totals, y, weight)
         slopes = 1.0 / self.scale.upper, 1.0 / self.scale.lower
-        return best_lines(rows, totals, slopes, (float(allowed.lower), float(allowed.upper)))
+        ends = float(allowed.lower), float(allowed.upper)
+        return best_lines(self.mean_rows(y, weight), totals, slopes, ends)
 
     def held_losses(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
         """Return mean losses (V,) of totals with intercepts, (n, V), each at its best slope."""
-        from milpscore.losses.lines import LossRows, held_slopes
+        from milpscore.losses.lines import held_slopes
 
-        share, answers = (weight / weight.sum())[:, None], self.answers(y)[:, None]
-        rows = LossRows(self.base, share, answers)
+        rows = self.mean_rows(y, weight)
         if isinstance(self.scale, ScaleRange):
             ends = 1.0 / self.scale.upper, 1.0 / self.scale.lower
-            return rows.mean(scores * held_slopes(rows, scores, ends))
-        return rows.mean(scores / self.scale)
+            return np.asarray(rows.mean(scores * held_slopes(rows, scores, ends)))
+        return np.asarray(rows.mean(scores / self.scale))
 
     def _minimisers(
         self, totals: FloatArray, answers: FloatArray, share: FloatArray, allowed: InterceptRule
@@ -697,17 +714,6 @@ class RiskLoss:
             if not len(open_):
                 break
         return b
-
-
-def _distinct(
-    totals: FloatArray, y: IntArray, weight: FloatArray
-) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return one row per class in the place of all, if no card can tell two rows apart."""
-    if len(y) < 3 or not (np.array_equal(totals[0], totals[-1]) and (totals == totals[0]).all()):
-        return totals, y, weight
-    classes = np.unique(y)
-    mass = np.array([weight[y == label].sum() for label in classes])
-    return totals[: len(classes)], classes, mass
 
 
 def smooth_loss(loss: str | SmoothLoss, **options: Any) -> SmoothLoss:

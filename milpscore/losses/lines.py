@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from milpscore.core.design import BoolArray, FloatArray
+from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.statement import SmoothLoss
 
 
@@ -36,23 +36,107 @@ class Lines(NamedTuple):
     losses: FloatArray
 
 
+class LossOfScores(Protocol):
+    """The mean loss of rows as a function of their scores z, of shape (n,) or (n, V)."""
+
+    def mean(self, z: FloatArray) -> Any:
+        """Return the mean, a number or (V,); infinite where it overflows."""
+
+    def terms(self, z: FloatArray) -> FloatArray:
+        """Return what the mean at scores (n,) is the sum of; their sizes bound its rounding."""
+
+    def pull(self, z: FloatArray) -> FloatArray:
+        """Return the derivative of the mean in z, shape of z."""
+
+    def size(self, z: FloatArray) -> float:
+        """Return the sum of the sizes of what the derivative at z (n,) is computed from."""
+
+    def bend(self, z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return (h, C): the second derivative at z (n,) is diag(h) - C C', or diag(h) alone."""
+
+    def along(self, z: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
+        """Return five derivatives at z + a t + c, (n, V), per column: a, c, a a, a c, c c."""
+
+    def centre(self, totals: FloatArray) -> FloatArray:
+        """Return the totals' means, (V,): near them an intercept hardly moves the slope."""
+
+    def merged(self, labels: IntArray, first: IntArray) -> LossOfScores:
+        """Return the same of groups of rows, of which ``first`` holds one each."""
+
+    def at_rows(self, merged: Any, z: FloatArray, labels: IntArray) -> FloatArray:
+        """Return the derivative in these rows' scores, those of their groups being z."""
+
+
 class LossRows(NamedTuple):
-    """Weights that sum to 1, of shape (n, 1), and answers as the loss reads them, (n, 1)."""
+    """Rows of a loss that each lose by their own score: weights that sum to 1, and answers, (n,).
+
+    It is a :class:`LossOfScores`.
+    """
 
     loss: SmoothLoss
     share: FloatArray
     answers: FloatArray
 
-    def mean(self, z: FloatArray) -> FloatArray:
-        """Return mean losses of scores of shape (n, V); infinite where they overflow."""
-        values = self.loss.value(z, np.broadcast_to(self.answers, z.shape))
+    def _wide(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return shares and answers in the shape of z."""
+        if z.ndim == 1:
+            return self.share, self.answers
+        return self.share[:, None], np.broadcast_to(self.answers[:, None], z.shape)
+
+    def mean(self, z: FloatArray) -> Any:
+        """Return mean losses of scores of shape (n,) or (n, V); infinite where they overflow."""
+        share, answers = self._wide(z)
+        values = self.loss.value(z, answers)
+        if z.ndim == 1:
+            return float(share @ values)
         with np.errstate(invalid="ignore", over="ignore"):
-            means = (self.share * values).sum(axis=0)
+            means = (share * values).sum(axis=0)
         return np.where(np.isnan(means), np.inf, means)
+
+    def terms(self, z: FloatArray) -> FloatArray:
+        """Return row losses times their shares, (n,)."""
+        return np.asarray(self.share * self.loss.value(z, self.answers))
+
+    def pull(self, z: FloatArray) -> FloatArray:
+        """Return the derivative of the mean."""
+        share, answers = self._wide(z)
+        return np.asarray(share * self.loss.gradient(z, answers))
+
+    def size(self, z: FloatArray) -> float:
+        """Return the sum of the sizes of the derivatives."""
+        return float(np.abs(self.pull(z)).sum())
+
+    def bend(self, z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return the second derivatives, each row's own."""
+        return np.asarray(self.share * self.loss.hessian(z, self.answers)), None
+
+    def along(self, z: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
+        """Return first and second derivatives along slope and intercept."""
+        share, answers = self._wide(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            u = share * self.loss.gradient(z, answers)
+            bend = share * self.loss.hessian(z, answers)
+            return (
+                (u * t).sum(axis=0), u.sum(axis=0),
+                (bend * t * t).sum(axis=0), (bend * t).sum(axis=0), bend.sum(axis=0),
+            )  # fmt: skip
+
+    def centre(self, totals: FloatArray) -> FloatArray:
+        """Return the weighted means of totals (n, V)."""
+        return np.asarray((self.share[:, None] * totals).sum(axis=0))
+
+    def merged(self, labels: IntArray, first: IntArray) -> LossRows:
+        """Return the rows merged to groups, whose answers are those of ``first``."""
+        share = np.bincount(labels, weights=self.share).astype(np.float64)
+        return LossRows(self.loss, share, self.answers[first])
+
+    def at_rows(self, merged: LossRows, z: FloatArray, labels: IntArray) -> FloatArray:
+        """Return the derivative in these rows' scores, those of their groups being z."""
+        return np.asarray(self.share * self.loss.gradient(z, merged.answers)[labels])
 
 
 def best_lines(
-    rows: LossRows,
+    rows: LossOfScores,
     totals: FloatArray,
     slopes: tuple[float, float],
     thresholds: tuple[float, float],
@@ -62,6 +146,10 @@ def best_lines(
     # The feasible (s, c) are a cone cut by two lines, so that a minimiser beyond one of its sides
     # is one on that side. With ``charges`` (V,), what each column costs beside, only the cheapest
     # column is wanted: those that promise too little to be it are left early, above their least.
+    if thresholds[0] == thresholds[1]:
+        held = np.zeros(totals.shape[1], np.bool_)
+        slope, _, losses = _newton(rows, totals + thresholds[0], slopes, held, charges)
+        return Lines(slope, slope * thresholds[0], losses)
     lines = _newton(rows, totals, slopes, np.ones(totals.shape[1], np.bool_), charges)
     for end, sign in zip(thresholds, (1.0, -1.0), strict=True):
         beyond = np.flatnonzero(sign * (end * lines.slopes - lines.intercepts) > 0.0)
@@ -72,13 +160,13 @@ def best_lines(
     return lines
 
 
-def held_slopes(rows: LossRows, scores: FloatArray, slopes: tuple[float, float]) -> FloatArray:
+def held_slopes(rows: LossOfScores, scores: FloatArray, slopes: tuple[float, float]) -> FloatArray:
     """Return per column the s within ``slopes`` of least mean loss of s * score, (V,)."""
     return _newton(rows, scores, slopes, np.zeros(scores.shape[1], np.bool_)).slopes
 
 
 def _newton(
-    rows: LossRows,
+    rows: LossOfScores,
     totals: FloatArray,
     slopes: tuple[float, float],
     free: BoolArray,
@@ -86,7 +174,7 @@ def _newton(
 ) -> Lines:
     """Minimise by Newton's method with halved steps; c is 0 where not ``free``."""
     # 1) Start from centred and scaled totals: slope and intercept hardly move each other.
-    middle = np.where(free, (rows.share * totals).sum(axis=0), 0.0)
+    middle = np.where(free, rows.centre(totals), 0.0)
     spread = np.abs(totals - middle).max(axis=0, initial=0.0)
     spread[spread == 0.0] = 1.0
     t = (totals - middle) / spread
@@ -135,7 +223,7 @@ def _newton(
 
 
 def _step(
-    rows: LossRows,
+    rows: LossOfScores,
     t: FloatArray,
     state: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     free: BoolArray,
@@ -144,12 +232,8 @@ def _step(
     """Return Newton steps of slope and intercept, and what they promise, at some columns."""
     a, c, low, high = (values[columns] for values in state)
     z = a * t + c
-    answers = np.broadcast_to(rows.answers, z.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        u = rows.share * rows.loss.gradient(z, answers)
-        bend = rows.share * rows.loss.hessian(z, answers)
-    g_a, g_c = (u * t).sum(axis=0), np.where(free[columns], u.sum(axis=0), 0.0)
-    h_aa, h_ac, h_cc = (bend * t * t).sum(axis=0), (bend * t).sum(axis=0), bend.sum(axis=0)
+    g_a, g_c, h_aa, h_ac, h_cc = rows.along(z, t)
+    g_c = np.where(free[columns], g_c, 0.0)
     h_aa, h_cc = h_aa + POLICY.ridge, h_cc + POLICY.ridge
     loose = free[columns]
     with np.errstate(all="ignore"):

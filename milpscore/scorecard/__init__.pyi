@@ -11,3 +11,8 @@ from .ordinal import OrdinalCard as OrdinalCard, ordinal_card as ordinal_card
 from .powers import Voter as Voter, VotingGame as VotingGame
 from .risks import RiskScale as RiskScale, calibration_table as calibration_table
 from .streaming import predict_file as predict_file
+from .survival import (
+    SurvivalCard as SurvivalCard,
+    kaplan_meier as kaplan_meier,
+    survival_card as survival_card,
+)

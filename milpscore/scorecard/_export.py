@@ -396,6 +396,30 @@ def card_sql(
     return f"{writer.comment()}\n{statement}"
 
 
+def survival_sql(
+    card: Scorecard,
+    table: str | Sequence[str],
+    dialect: str,
+    keys: Sequence[str],
+    unseen: Unseen,
+    scale: float,
+    hazards: Sequence[tuple[float, float]],
+) -> str:
+    """Return the statement of a survival card: ``hazards`` are accumulated by each stated time."""
+    writer = _Writer(
+        card, unseen, ((None, ""),), typed=dialect != "sqlite", hazards=(scale, tuple(hazards))
+    )
+    statement = writer.statement(table, keys)
+    if dialect != "ansi":
+        statement = _translated(statement, dialect)
+    said = [f"risk_{k} is the probability of an event by {_literal(time)}."
+            for k, (time, _) in enumerate(hazards, 1)]  # fmt: skip
+    nothing = "scores nothing" if unseen == "zero" else "makes total and risks NULL"
+    said += [f"A NULL the card does not foresee, or a category it does not know, {nothing}.",
+             "It needs the function EXP."]  # fmt: skip
+    return "\n".join([*(f"-- {line}" for line in (printable(card.title), *said)), statement])
+
+
 def _translated(statement: str, dialect: str) -> str:
     """Portable SQL in the words of a database's own."""
     try:
@@ -439,6 +463,8 @@ class _Writer:
     levels: Levels
     absolute: bool = False
     typed: bool = True
+    # of a survival card: its scale, and stated times with the hazard accumulated by each
+    hazards: tuple[float, tuple[tuple[float, float], ...]] | None = None
 
     def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
         """The whole SELECT, with the total computed in a derived table."""
@@ -453,7 +479,10 @@ class _Writer:
         inner.append(f"{_indented(self._sum())} AS {total}")
         if self.card.rule.step is None:
             inner.append(f"{_indented(replace(self, absolute=True)._sum())} AS {size}")
-        outer = [*carried, total, f"{_indented(self._prediction(total, size))} AS {prediction}"]
+        if self.hazards is not None:
+            outer = [*carried, total, *self._stated(total, taken)]
+        else:
+            outer = [*carried, total, f"{_indented(self._prediction(total, size))} AS {prediction}"]
         if self._has_risk():
             outer.append(f"{_indented(self._risk(total))} AS {risk}")
         listed = ",\n  ".join
@@ -518,6 +547,21 @@ class _Writer:
             f"  WHEN {below} > 700 THEN 0.0\n  WHEN {below} < -700 THEN 1.0\n"
             f"  ELSE 1.0 / (1.0 + EXP({below}))\nEND"
         )
+
+    def _stated(self, total: str, taken: set[str]) -> list[str]:
+        """The risks of a total at the stated times; EXP must not overflow."""
+        assert self.hazards is not None
+        scale, hazards = self.hazards
+        score = f"CAST({total} AS DOUBLE PRECISION) / {_literal(scale, 'E0')}"
+        made = []
+        for k, (_, hazard) in enumerate(hazards, 1):
+            certain = "1.0" if hazard > 0 else "0.0"
+            risk = (
+                f"CASE\n  WHEN {total} IS NULL THEN NULL\n  WHEN {score} > 700 THEN {certain}\n"
+                f"  ELSE 1.0 - EXP(-{_literal(hazard, 'E0')} * EXP({score}))\nEND"
+            )
+            made.append(f"{_indented(risk)} AS {_name(_fresh(f'risk_{k}', taken))}")
+        return made
 
     def _label(self, label: bool | int | float | str) -> str:
         """A class label as a literal."""

@@ -62,9 +62,9 @@ def few_events(certificate: Mapping[str, Any]) -> str:
     Ten events per variable: Peduzzi et al. (1996), J. Clin. Epidemiol. 49, 1373-1379.
     """
     events, lines = certificate.get("rarer_rows"), certificate.get("lines")
-    if events is None or not lines or events >= 10 * lines:
+    if events is None or not lines or events >= POLICY.events_per_line * lines:
         return ""
-    right = events // 10
+    right = events // POLICY.events_per_line
     most = f"at most {right} line{'' if right == 1 else 's'}" if right else "no line at all"
     return (
         f"Too few events: the rarer label has {events} row{'' if events == 1 else 's'} for {lines} "

@@ -23,6 +23,8 @@ class PrintPolicy:
     certain: float = 0.0005  # nearer to 0 or 1 a risk is printed as next to certain
     most_ordinal_totals: int = 100  # lines of an ordinal card's table by total
 
+    events_per_line: int = 10  # fewer are said to be too few (Peduzzi et al., 1996)
+
     # votes
     most_ways: int = 8  # ways to a positive answer listed one by one
     most_voting_totals: int = 200_000  # voters with more different totals are refused

@@ -386,6 +386,7 @@ class _CoordinateSearch:
         self.rows = rows = statement.design.merged
         self.work_left, self.clock = max_work, clock
         self.limited = any(each.limits_answers for each in statement.constraints)
+        self.coupled = bool(getattr(statement.loss, "coupled", False))
         self.directions = _directions(statement)
         self.sides = np.where(rows.y > 0, rows.weight, 0.0), np.where(rows.y < 0, rows.weight, 0.0)
         self.coded: dict[int, tuple[FloatArray, FloatArray, IntArray]] = {}
@@ -482,7 +483,7 @@ class _CoordinateSearch:
         column, values, code = self._column(k)
         cells = len(levels) * len(values)
         # rows of one total and one value of the column that moves are one row, if that is fewer
-        if self.limited or 2 * cells > len(totals):
+        if self.limited or self.coupled or 2 * cells > len(totals):
             work = POLICY.limited_work if self.limited else 1
             self.work_left -= work * totals.size * len(shifts)
             trial = totals[:, None] + column[:, None] * shifts

@@ -332,9 +332,7 @@ class _Finish:
         rule = self.statement.intercept
         step = rule.step or Fraction(0)
         values = sorted({rule.nearest(Fraction(b) + k * step) for k in (-1, 0, 1)})
-        rows = LossRows(
-            Logistic(), groups.sides.reshape(-1, 1), np.repeat([[1.0], [-1.0]], len(totals), axis=0)
-        )
+        rows = LossRows(Logistic(), groups.sides.ravel(), np.repeat([1.0, -1.0], len(totals)))
         scores = np.tile(totals, 2)[:, None] + np.array([float(value) for value in values])
         slopes = held_slopes(rows, scores, (0.0, self.score.steepest))
         losses = np.where(slopes > 0, rows.mean(slopes * scores), np.inf)

@@ -14,6 +14,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.result import Termination
 from milpscore.core.statement import Statement
+from milpscore.losses.lines import LossOfScores
 from milpscore.solvers.engine import Outcome, Progress
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
@@ -48,12 +49,10 @@ class LossCurve:
         rows = statement.design.merged
         loss: Any = statement.loss
         scales = statement.scales
-        self.base = loss.base
         self.X = np.column_stack([rows.X, np.ones(len(rows.y))])
         if scales is None:
             self.X /= float(loss.fixed)
-        self.answers = loss.answers(rows.y)
-        self.share = rows.weight / rows.weight.sum()
+        self.rows: LossOfScores = loss.mean_rows(rows.y, rows.weight)
         rule = statement.intercept
         ends = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max))
         self.reach = np.append(
@@ -71,15 +70,13 @@ class LossCurve:
     def of_scores(self, z: FloatArray) -> float:
         """Mean loss of row scores z, shape (m,)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = float(self.share @ self.base.value(z, self.answers))
+            mean = float(self.rows.mean(z))
         return np.inf if np.isnan(mean) else mean
 
     def values(self, points: FloatArray) -> FloatArray:
         """Mean losses of several points, shape (V, p + 1)."""
-        z = self.X @ points.T
         with np.errstate(over="ignore", invalid="ignore"):
-            means = self.share @ self.base.value(z, self.answers[:, None])
-        return np.where(np.isnan(means), np.inf, means)
+            return np.asarray(self.rows.mean(self.X @ points.T))
 
     def tangent(self, v: FloatArray) -> Tangent | None:
         """The tangent at v, shape (p + 1,)."""
@@ -87,11 +84,11 @@ class LossCurve:
         # round: by at most (m + 20) units of the last place of the sums of sizes, within the reach
         z = self.X @ v
         with np.errstate(over="ignore", invalid="ignore"):
-            value = self.share * self.base.value(z, self.answers)
-            slope = self.share * self.base.gradient(z, self.answers)
+            value, slope = self.rows.terms(z), self.rows.pull(z)
             gradient = slope @ self.X
-            constant = float((value - slope * z).sum())
-            sizes = float((np.abs(value) + np.abs(slope) * (np.abs(z) + self._far)).sum())
+            constant = float(value.sum() - (slope * z).sum())
+            far = float((np.abs(z) + self._far).max(initial=0.0))
+            sizes = float(np.abs(value).sum()) + self.rows.size(z) * far
         if not np.isfinite(sizes):
             return None
         rounding = (len(z) + 20) * float(np.finfo(np.float64).eps) * sizes
@@ -101,10 +98,13 @@ class LossCurve:
         """Value, gradient (p + 1,) and Hessian (p + 1, p + 1) at v."""
         z = self.X @ v
         with np.errstate(over="ignore", invalid="ignore"):
-            value = float(self.share @ self.base.value(z, self.answers))
-            gradient = (self.share * self.base.gradient(z, self.answers)) @ self.X
-            bend = self.share * self.base.hessian(z, self.answers)
+            value = float(self.rows.mean(z))
+            gradient = self.rows.pull(z) @ self.X
+            bend, shared = self.rows.bend(z)
             hessian = self.X.T @ (bend[:, None] * self.X)
+            if shared is not None:
+                common = self.X.T @ shared
+                hessian -= common @ common.T
         return value, gradient, hessian
 
     def minimiser(self, low: FloatArray, high: FloatArray, start: FloatArray) -> FloatArray:

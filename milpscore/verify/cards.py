@@ -150,11 +150,14 @@ class Verdict(Evaluation):
 
 def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
     """Return the mean weighted loss over the raw, unmerged rows, and whether it is exact."""
-    design, loss = statement.design, statement.loss_of(card)
+    design = statement.design
+    loss: Any = statement.loss_of(card)
     totals, weight = card_totals(design.X, design.step, card), design.weight
     if isinstance(totals, GridTotals) and not hasattr(loss, "exact_rows"):
         # a logarithm or an exponential has no exact value: the scores are exact, the loss is not
         totals = totals.floats
+    if getattr(loss, "coupled", False):
+        return loss.exact_mean(totals.floats, card.intercept, design.y), False
     if not isinstance(totals, GridTotals):
         return _mean(loss.rows(totals, card.intercept, design.y), weight), False
     counts, unit = loss.exact_rows(totals, card.intercept, design.y)

@@ -230,7 +230,7 @@ def test_the_cheapest_of_many_lines_is_found_early(seed: int) -> None:
     rng = np.random.default_rng(seed)
     totals = rng.integers(-6, 7, size=(40, 50)).astype(float)
     y = np.where(totals[:, 7] + rng.logistic(size=40) * (seed % 3) > 0, 1.0, -1.0)
-    rows = LossRows(Logistic(), np.full((40, 1), 1 / 40), y[:, None])
+    rows = LossRows(Logistic(), np.full(40, 1 / 40), y)
     charges = rng.uniform(0.0, 0.05, size=50)
     ends = (0.01, 3.0), (-50.0, 50.0)
     every = best_lines(rows, totals, *ends).losses + charges

@@ -149,8 +149,7 @@ class _Walk:
         self.arrays, self.support = arrays, support
         labels, first = arrays.merge(support)
         self.X = arrays.part(first, support)
-        self.y = arrays.y[first]
-        self.share = arrays.share_of(labels)
+        self.rows = arrays.rows.merged(labels, first)
         self.moves = _moves(len(support))
         self.work = 0.0
 
@@ -199,15 +198,12 @@ class _Walk:
         self.work += POLICY.line_cost * totals.size
         if a.b_step is None:
             priced = self._priced(w)
-            lines = a.lines(totals, self.y, self.share, charges=priced)
+            lines = a.lines(totals, self.rows, charges=priced)
             return lines.losses + priced, lines.intercepts / a.unit, lines.slopes
-        y = np.broadcast_to(self.y[:, None], totals.shape)
         near = np.array([b, b - a.b_step, b + a.b_step])
         near = near[(near >= a.b_lower) & (near <= a.b_upper)]
         intercepts = np.repeat(near[:, None], len(w), axis=1)
-        values = np.stack(
-            [self.share @ a.loss.value(totals + row * a.unit, y) for row in intercepts]
-        )
+        values = np.stack([self.rows.mean(totals + row * a.unit) for row in intercepts])
         values[~np.isfinite(values)] = np.inf
         best = np.argmin(values, axis=0)
         chosen = best, np.arange(len(w))

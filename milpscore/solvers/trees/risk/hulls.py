@@ -14,7 +14,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
-from milpscore.losses.lines import Lines, LossRows, best_lines
+from milpscore.losses.lines import Lines, LossOfScores, best_lines
 from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.shared.answer import choices_of
 from milpscore.solvers.trees.shared.cell_counts import number_of
@@ -53,6 +53,7 @@ class Arrays:
         rows = statement.design.merged
         self.y = np.asarray(risk.answers(rows.y), dtype=np.float64)
         self.share = rows.weight / math.fsum(rows.weight)
+        self.rows: LossOfScores = risk.mean_rows(rows.y, rows.weight)
         self.X = np.asfortranarray(rows.X * self.unit)
         self.n, self.p = self.X.shape
         self.terms = self.p if statement.max_terms is None else min(statement.max_terms, self.p)
@@ -108,8 +109,8 @@ class Arrays:
         elif self.statement.intercept.kind != "zero":
             # the best intercept leaves some score at or above the best constant one, and some at
             # or below it: whatever the slope, no score of it lies farther away than the totals do
-            rows, far = LossRows(self.loss, self.share[:, None], self.y[:, None]), math.inf
-            best = best_lines(rows, np.zeros((self.n, 1)), self.slopes, (-far, far))
+            far = math.inf
+            best = best_lines(self.rows, np.zeros((self.n, 1)), self.slopes, (-far, far))
             self.offset, self.b_lower, self.b_upper = best[1][0], -self.reach, self.reach
         # limits on errors hold intercepts back to where some score is 0
         limited = any(each.limits_answers for each in self.statement.constraints)
@@ -155,11 +156,11 @@ class Arrays:
         return np.asarray(self._transposed @ u)
 
     def lines(
-        self, totals: FloatArray, y: FloatArray, share: FloatArray,
+        self, totals: FloatArray, rows: LossOfScores,
         slopes: tuple[float, float] | None = None, charges: FloatArray | None = None,
     ) -> Lines:  # fmt: skip
         """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
-        rule, rows = self.statement.intercept, LossRows(self.loss, share[:, None], y[:, None])
+        rule = self.statement.intercept
         ends = float(rule.lower) * self.unit, float(rule.upper) * self.unit
         return best_lines(rows, totals, slopes or self.slopes, ends, charges)
 
@@ -169,7 +170,7 @@ class Arrays:
 
     def objective(self, w: IntArray, b: float, s: float = 1.0) -> float:
         """A card's objective, summed without rounding error of its own."""
-        rows = self.share * self.loss.value(self._scores(w, b, s), self.y)
+        rows = self.rows.terms(self._scores(w, b, s))
         total = math.fsum(rows) if np.isfinite(rows).all() else math.inf
         return total + self.l0 * int(np.count_nonzero(w)) + self.penalised(w)
 
@@ -185,16 +186,16 @@ class Arrays:
         assert card.scale is not None
         s, b = 1.0 / float(card.scale), float(card.intercept)
         t = self.X @ card.coefficients.astype(np.float64) + b
-        value, u = self.loss.value(s * t, self.y), self.share * self.loss.gradient(s * t, self.y)
+        value, u = self.rows.terms(s * t), self.rows.pull(s * t)
         along, pull, ends = math.fsum(u * t), abs(math.fsum(u)), [s_lo, s_hi]
         far = s_hi * float(np.abs(t).max())
-        sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
+        sizes = float(np.abs(value).sum()) + 4.0 * self.rows.size(s * t) * far
         # beside the card the loss may rise again, by more than rounding and `beside` hide
         near, beside = POLICY.near_slope, POLICY.beside_threshold
         ways = (-1.0, max(s * (1.0 - near), s_lo)), (1.0, min(s * (1.0 + near), s_hi))
         for side, end in ways:
             z = end * t
-            there = self.share * self.loss.gradient(z, self.y)
+            there = self.rows.pull(z)
             across = abs(math.fsum(there))
             hidden = 1e-9 * np.abs(there * t).sum() + beside * across
             hidden += self.gamma * self.share @ (np.abs(t) * (1.0 + np.abs(z)))
@@ -208,10 +209,10 @@ class Arrays:
         """Bound the objective of points w at slopes s_lo to s_hi, less what rounding may hide."""
         # convex in slope and intercept: nowhere does it fall faster than the best point's gradient
         totals = self.X @ w.astype(np.float64)
-        lines = self.lines(totals[:, None], self.y, self.share, (s_lo, s_hi))
+        lines = self.lines(totals[:, None], self.rows, (s_lo, s_hi))
         b, s = float(lines.intercepts[0]), float(lines.slopes[0])
         z = s * totals + b
-        value, u = self.loss.value(z, self.y), self.share * self.loss.gradient(z, self.y)
+        value, u = self.rows.terms(z), self.rows.pull(z)
         g_b, g_s = math.fsum(u), math.fsum(u * totals)
         # where the best intercept lies at any of these slopes: see `_measure`
         low, high = self.offset - s_hi * totals.max(), self.offset - s_hi * totals.min()
@@ -219,7 +220,7 @@ class Arrays:
         room_b = max(high - b, 0.0) if g_b < 0 else max(b - low, 0.0)
         room_s = max(s_hi - s, 0.0) if g_s < 0 else max(s - s_lo, 0.0)
         far = max(abs(low), abs(high), abs(b)) + s_hi * float(np.abs(totals).max())
-        sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
+        sizes = float(np.abs(value).sum()) + 4.0 * self.rows.size(z) * far
         held = self.statement.intercept.kind == "zero"
         lost = abs(g_s) * room_s + (0.0 if held else abs(g_b) * room_b)
         return float(self.objective(w, b, s) - lost - self.gamma * sizes)
@@ -227,11 +228,11 @@ class Arrays:
     def intercept_slack(self, w: IntArray, b: float) -> float:
         """How far below a card's objective any other intercept can be: by its slope in b."""
         z = self._scores(w, b)
-        u = self.share * self.loss.gradient(z, self.y)
-        error = self.gamma * float(np.abs(u).sum()) * self.unit
+        u = self.rows.pull(z)
+        error = self.gamma * self.rows.size(z) * self.unit
         slope = float(math.fsum(u)) * self.unit
         room = (self.b_upper - b) if slope < 0 else (b - self.b_lower)
-        rounding = self.gamma * float(self.share @ np.abs(self.loss.value(z, self.y)))
+        rounding = self.gamma * float(np.abs(self.rows.terms(z)).sum())
         return float(abs(slope) * room + 2.0 * error * (self.b_upper - self.b_lower) + rounding)
 
     def _scores(self, w: IntArray, b: float, s: float = 1.0) -> FloatArray:

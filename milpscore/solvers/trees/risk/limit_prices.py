@@ -184,7 +184,8 @@ def card_bounds(
     X, y = arrays.part(first, columns), arrays.y[first]
     share = arrays.share_of(labels)
     totals = X @ points[:, columns].T.astype(np.float64)
-    lines = arrays.lines(totals, y, share, slopes)
+    rows = LossRows(arrays.loss, share, y)
+    lines = arrays.lines(totals, rows, slopes)
     s, b = lines.slopes, lines.intercepts
     least = _below(arrays, y, share, totals, s, b, slopes, None)
     if not limits.ordered:
@@ -199,7 +200,6 @@ def card_bounds(
         some = np.flatnonzero(~kept & np.isfinite(ends[side]))
         if len(some):
             shifted = totals[:, some] - ends[side, some]
-            rows = LossRows(arrays.loss, share[:, None], y[:, None])
             found = held_slopes(rows, shifted, slopes)
             b = np.zeros(len(some))
             held[side, some] = _below(arrays, y, share, shifted, found, b, slopes, direction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -366,7 +366,7 @@ class Relaxation:
         """The loss's tangent at the node's point over the wanted features, less its rounding."""
         a = self.arrays
         values, u, z, slope = rows.lines()
-        sizes = float(np.abs(values).sum()), float(np.abs(u).sum())
+        sizes = float(np.abs(values).sum()), rows.size(z, u)
         most = float(np.abs(z).max()) + a.reach
         if a.scaled:
             most += 2.0 * node.s_hi * a.reach + abs(a.offset)
@@ -414,6 +414,10 @@ class Relaxation:
         )
 
 
+_Slopes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray | None]
+"""First derivatives by row; second ones, diag(h) - C C' or diag(h) alone."""
+
+
 class _ActiveRows:
     """Rows merged by the active columns and y."""
 
@@ -425,16 +429,15 @@ class _ActiveRows:
             arrays.merge(columns) if patterns is None else (patterns.labels, patterns.first)
         )
         self.X = arrays.part(first, columns)
-        self.first, self.y = first, arrays.y[first]
-        self.share = arrays.share_of(self.labels)
-        self.loss, self.unit = arrays.loss, arrays.unit
+        self.first, self.unit = first, arrays.unit
+        self.rows = arrays.rows.merged(self.labels, first)
         self.z = np.zeros(len(first))
 
     def value(self, z: FloatArray) -> float:
         """The mean loss, of patterns with what limits on errors cost."""
         if self.patterns is not None:
             return self.patterns.value(z)
-        return float(self.share @ self.loss.value(z, self.y))
+        return float(self.rows.mean(z))
 
     def lines(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """At the scores: lines' values, slopes, and scores of each row; slopes by column."""
@@ -444,13 +447,17 @@ class _ActiveRows:
             each = np.zeros(a.n)
             each[self.first] = u  # alike in all columns that are not out
             return values, u, z, a.column_sums(each)
-        values = self.loss.value(z, self.y)
+        values = self.rows.terms(z)
         if not np.isfinite(values).all():
             # any score gives a line below a row's loss, so one where it is finite is as good
             z = np.clip(z, -POLICY.far_score, POLICY.far_score)
-            values = self.loss.value(z, self.y)
-        u = self.loss.gradient(z, self.y)
-        return self.share * values, self.share * u, z, a.column_sums(a.share * u[self.labels])
+            values = self.rows.terms(z)
+        u = self.rows.pull(z)
+        return values, u, z, a.column_sums(a.rows.at_rows(self.rows, z, self.labels))
+
+    def size(self, z: FloatArray, u: FloatArray) -> float:
+        """The sum of the sizes of what a line's slopes are computed from."""
+        return self.rows.size(z) if self.patterns is None else float(np.abs(u).sum())
 
     def scores(self, w: FloatArray, b: float, s: float) -> FloatArray:
         """The rows' scores."""
@@ -460,14 +467,15 @@ class _ActiveRows:
         z += b * self.unit
         return z
 
-    def slopes(self, z: FloatArray, careful: bool) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, z: FloatArray, careful: bool) -> _Slopes:
         """First and second derivatives times the weights; ``careful``: the largest second one."""
         if self.patterns is not None:
-            return self.patterns.slopes(z)
-        u = self.share * self.loss.gradient(z, self.y)
+            return *self.patterns.slopes(z), None
+        u = self.rows.pull(z)
         if careful:
-            return u, np.asarray(self.share * self.loss.curvature)
-        return u, np.asarray(self.share * self.loss.hessian(z, self.y))
+            share = self.arrays.share_of(self.labels)
+            return u, np.asarray(share * self.arrays.loss.curvature), None
+        return u, *self.rows.bend(z)
 
 
 class _Model:
@@ -524,14 +532,17 @@ class _Model:
         return (self.arrays.l0 + mu) * used, used
 
     def minimise(
-        self, slopes: tuple[FloatArray, FloatArray], w: FloatArray, b: float, s: float, mu: float
+        self, slopes: _Slopes, w: FloatArray, b: float, s: float, mu: float
     ) -> tuple[FloatArray, float, float, float]:
         """Return (w, b, slope, multiplier) at the least of the second-order model at (w, b, s)."""
         # a free slope is one more coefficient: the scores s X w + b are linear in it at the given w
         X, unit, node, m = self.rows.X, self.arrays.unit, self.node, len(w)
-        u, h = slopes
+        u, h, shared = slopes
         bent = X * np.sqrt(h)[:, None]
         gram, gradient = bent.T @ bent, X.T @ u  # BLAS computes half of a matrix times its own
+        if shared is not None:  # what rows of one baseline have in common
+            common = X.T @ shared
+            gram -= common @ common.T
         slope_b, bend_b = float(u.sum()) * unit, float(h.sum()) * unit * unit
         cross = (h @ X) * unit
         if self.arrays.scaled:

@@ -323,7 +323,7 @@ class RiskTree(BestFirst):
         if int(np.count_nonzero(w)) > a.terms:
             node.bound = math.inf
             return
-        lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.y, a.share)
+        lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.rows)
         if a.scaled:
             b = _at_end(float(lines.intercepts[0]), float(rule.lower), float(rule.upper))
             card = self.cards.card(w, b, float(lines.slopes[0]))

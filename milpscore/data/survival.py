@@ -1,0 +1,195 @@
+"""Times to an event as a design: when each row was first and last seen, and whether it ended so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.design import BoolArray, Column, Design, FloatArray, unmasked
+from milpscore.core.errors import DataError, listing
+from milpscore.data.designs import make_design
+
+Named = tuple[pd.DataFrame, dict[str, Any]]
+"""A table without the columns that hold times, and these by their argument."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SurvivalDesign(Design):
+    """Rows with the time of an event, or the time until which none was seen.
+
+    Its classes are False and True, whether the event was seen.
+
+    Attributes
+    ----------
+    time : ndarray of shape (n,)
+        When the event was seen, or the row last; > 0.
+    entry : ndarray of shape (n,)
+        When the row was first seen, 0 by default; less than ``time``.
+    """
+
+    time: FloatArray
+    entry: FloatArray
+
+    @property
+    def event(self) -> BoolArray:
+        """Whether each row's time is one of an event, shape (n,)."""
+        return self.y > 0
+
+
+def make_survival_design(
+    X: Any,
+    y: Any = None,
+    *,
+    time: Any = None,
+    event: Any = None,
+    entry: Any = None,
+    sample_weight: Any = None,
+    columns: Sequence[Column] | None = None,
+    blocks: Sequence[Sequence[int]] | None = None,
+) -> SurvivalDesign:
+    """Check a table with its times to an event and put it in the form the formulations read.
+
+    Parameters
+    ----------
+    X : DataFrame, array or list of rows, shape (n, p)
+    y : structured array of shape (n,), optional
+        One boolean field, the event, and one of numbers, the time: as scikit-survival has it.
+    time, event, entry : arrays of shape (n,), or names of columns of X, optional
+        In the place of ``y``; ``event`` is 1 or True where the event was seen. Rows may come under
+        observation late, at ``entry`` (left truncation). Named columns are no features.
+    sample_weight, columns, blocks
+        As for :func:`make_design`.
+
+    Returns
+    -------
+    SurvivalDesign
+
+    Raises
+    ------
+    DataError
+        Times are missing, not above 0 or not above their entry; no event was seen; or as for
+        :func:`make_design`.
+    """
+    X, given = named_times(X, {"time": time, "event": event, "entry": entry})
+    if y is not None:
+        if given["time"] is not None or given["event"] is not None:
+            raise DataError("give either y or time and event: both hold the same")
+        given["event"], given["time"] = structured(y)
+    if given["time"] is None or given["event"] is None:
+        raise DataError("{time} and {event} are needed: when, and whether it happened", time=...)
+    seen, ends = _events(given["event"]), _times("time", given["time"])
+    starts = entries_of(given["entry"], len(ends))
+    # the labels only have to be two: what became of the rows is put in their place
+    base = make_design(
+        X, np.arange(len(ends)) % 2, sample_weight=sample_weight, positive=1, columns=columns,
+        blocks=blocks,
+    )  # fmt: skip
+    return timed(base, seen, ends, starts)
+
+
+def timed(base: Design, event: BoolArray, time: FloatArray, entry: FloatArray) -> SurvivalDesign:
+    """Put checked times, (n,) each, in the place of a design's classes."""
+    if len({len(base.y), len(event), len(time), len(entry)}) > 1:
+        raise DataError(
+            f"{len(base.y)} rows, {len(time)} times, {len(event)} events and {len(entry)} entries: "
+            "one each per row"
+        )
+    _refuse(~(time > 0.0), "a time that is not above 0", time)
+    _refuse(~(entry >= 0.0), "an entry below 0", entry)
+    _refuse(~(entry < time), "an entry at or after the time it ends", entry)
+    if not (event & (base.weight > 0)).any():
+        raise DataError("no row with weight has an event: there is nothing to tell rows apart by")
+    fields = {name: getattr(base, name) for name in Design.__dataclass_fields__}
+    fields |= {"y": np.where(event, 1, -1), "classes": (False, True), "class_factors": None}
+    return SurvivalDesign(**fields, time=time, entry=entry)
+
+
+def named_times(X: Any, given: dict[str, Any]) -> Named:
+    """Take the columns that arguments name out of a table."""
+    named = {key: name for key, name in given.items() if isinstance(name, str)}
+    if not named:
+        return X, dict(given)
+    if not isinstance(X, pd.DataFrame):
+        raise DataError(f"{listing(named)} can be named in a DataFrame only: give arrays")
+    for name in named.values():
+        if name not in X.columns:
+            raise DataError(
+                f"there is no column {name!r}; there are {listing(map(str, X.columns))}"
+            )
+    found = {key: X[name].to_numpy() for key, name in named.items()}
+    return X.drop(columns=list(named.values())), {**given, **found}
+
+
+def structured(y: Any) -> tuple[Any, Any]:
+    """Return (events, times) of an array in scikit-survival's form."""
+    array = np.asarray(y)
+    names = array.dtype.names or ()
+    flags = [name for name in names if array.dtype[name] == np.bool_]
+    numbers = [name for name in names if array.dtype[name].kind in "fiu"]
+    if len(names) != 2 or len(flags) != 1 or len(numbers) != 1:
+        raise DataError(
+            "y must be a structured array of two fields, a boolean event and a time: make one with "
+            "sksurv.util.Surv.from_arrays(event, time)"
+        )
+    return array[flags[0]], array[numbers[0]].astype(np.float64)
+
+
+def survival_target(event: Any, time: Any) -> np.ndarray:
+    """Return events and times as a structured array, in scikit-survival's form.
+
+    Parameters
+    ----------
+    event : array of shape (n,), booleans or 0 and 1
+    time : array of shape (n,)
+
+    Returns
+    -------
+    structured ndarray of shape (n,), with the fields "event" and "time"
+    """
+    seen, ends = _events(event), _times("time", time)
+    target = np.empty(len(ends), dtype=[("event", "?"), ("time", "f8")])
+    target["event"], target["time"] = seen, ends
+    return target
+
+
+def _events(values: Any) -> BoolArray:
+    """Return events as booleans."""
+    column = pd.Series(unmasked(values))
+    if column.isna().any():
+        rows = np.flatnonzero(column.isna()).tolist()
+        raise DataError(f"{{event}} is missing in row(s) {listing(rows)}: drop them", event=...)
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
+    if not np.isin(numbers, (0.0, 1.0)).all():
+        odd = column[~np.isin(numbers, (0.0, 1.0))].iloc[0]
+        raise DataError(
+            f"{{event}} holds {odd!r}: use 1 or True where the event was seen, and 0 or False "
+            "where the row was last seen without it",
+            event=...,
+        )
+    return np.asarray(numbers == 1.0)
+
+
+def _times(name: str, values: Any) -> FloatArray:
+    """Return finite times."""
+    found = pd.to_numeric(pd.Series(unmasked(values)), errors="coerce").to_numpy(np.float64)
+    _refuse(~np.isfinite(found), f"a missing or infinite {name}", found)
+    return found
+
+
+def _refuse(bad: BoolArray, what: str, values: FloatArray) -> None:
+    """Raise DataError if some rows are bad."""
+    rows = np.flatnonzero(bad).tolist()
+    if rows:
+        raise DataError(
+            f"{len(rows)} row(s) have {what} (first {values[rows[0]]:g}), row(s) {listing(rows)}: "
+            "correct or drop them"
+        )
+
+
+def entries_of(entry: Any, rows: int) -> FloatArray:
+    """Return when rows came under observation, (n,): at 0 if nothing is said."""
+    return np.zeros(rows) if entry is None else _times("entry", entry)

@@ -1,0 +1,308 @@
+"""The estimator of times to an event, in scikit-survival's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from milpscore.core.design import Column, FloatArray, IntArray
+from milpscore.core.errors import DataError, MissingDependencyError, SolverError
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.data import Binner, SurvivalDesign, apply_columns
+from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
+from milpscore.data.survival import entries_of, structured, timed
+from milpscore.estimators._base import (
+    OnDesign,
+    parameters,
+    seed_of,
+    values_of,
+    warn_of_questions,
+    warn_of_unproved,
+)
+from milpscore.estimators._cards import _SOLVER_OPTIONS, PerColumn
+from milpscore.fitting import MAX_TERMS, fit_card
+from milpscore.formulations import card_builder
+from milpscore.scorecard.survival import SurvivalCard, survival_card
+from milpscore.solvers.options import Options
+
+if TYPE_CHECKING:
+    from milpscore.certificate import Certificate
+    from milpscore.constraints import Constraint
+
+
+@parameters
+class SurvivalScoreEstimator(OnDesign):
+    """The integer score of the most likely times to an event.
+
+    ``predict`` answers with the log of a row's hazard relative to that of a total of 0: higher
+    means earlier. ``y`` is a structured array of an event and a time, as
+    ``sksurv.util.Surv.from_arrays`` or :func:`milpscore.data.survival_target` make it.
+
+    Parameters
+    ----------
+    times, exposure, scale, coef_min, coef_max, coef_sets, max_terms, max_cuts, l0_penalty, \
+penalty, lam, expert, constraints :
+        As in :func:`milpscore.formulations.survival_score`.
+    at : sequence of float, optional
+        The times at which the card states risks.
+    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, mip_gap_abs, node_limit, \
+threads, client, memory_limit, random_state, verbose :
+        As in :class:`CardClassifier`; ``binner="auto"`` sees which rows have an event.
+
+    Attributes
+    ----------
+    card_ : SurvivalCard
+        The card, to be printed or saved.
+    result_ : Result
+    program_ : Program
+    unique_times_ : ndarray of shape (K,)
+        The cuts of time, at which survival functions are given.
+    coef_ : ndarray of int64, shape (p,)
+        Points of the card, in the order of ``get_feature_names_out()``.
+    binner_ : Binner
+    warnings_ : tuple of str
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where ``fit`` was given names.
+
+    Examples
+    --------
+    >>> from milpscore.data import survival_target
+    >>> from milpscore.estimators import SurvivalScoreEstimator
+    >>> X, y = [[0], [0], [1], [1]], survival_target([1, 0, 1, 1], [5.0, 6.0, 1.0, 2.0])
+    >>> model = SurvivalScoreEstimator(max_terms=1).fit(X, y)
+    >>> bool(model.predict([[1]]) > model.predict([[0]]))
+    True
+    """
+
+    times: Any = 20
+    exposure: Literal["time", "at_risk"] = "time"
+    scale: float | Literal["auto"] | Sequence[float] = "auto"
+    coef_min: PerColumn = -5
+    coef_max: PerColumn = 5
+    coef_sets: Mapping[str, Sequence[int]] | None = None
+    max_terms: int | None = MAX_TERMS
+    max_cuts: int | Mapping[str, int] | None = None
+    l0_penalty: float = 1e-6
+    penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none"
+    lam: float = 0.0
+    expert: Any = None
+    constraints: Sequence[Constraint] = ()
+    at: Sequence[float] | None = None
+    binner: Binner | Literal["auto"] | None = "auto"
+    use_start: bool = True
+    heuristic: bool = False
+    polish: bool = False
+    solver: str = "auto"
+    time_limit: float = Options.time_limit
+    mip_gap: float = Options.mip_gap
+    mip_gap_abs: float = Options.mip_gap_abs
+    node_limit: int | None = Options.node_limit
+    threads: int = Options.threads
+    client: Any = Options.client
+    memory_limit: int | str | None = Options.memory_limit
+    random_state: Any = Options.random_state
+    verbose: bool = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, entry: Any = None) -> Self:
+        """State the program on the data, solve it, and keep the best verified card.
+
+        Parameters
+        ----------
+        X : DataFrame, array, list of rows, shape (n, q), or SurvivalDesign
+        y : structured array of shape (n,)
+            None with a design.
+        sample_weight, entry : arrays of shape (n,), optional
+            ``entry``: when each row came under observation.
+
+        Returns
+        -------
+        SurvivalScoreEstimator
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulationError, SizeError, OptionError
+            The data or a parameter cannot be used; all are ``ValueError``.
+        SolverError
+            No card meets every requirement, or none was found.
+
+        Warns
+        -----
+        ConvergenceWarning
+            The solver stopped before the card was proved to be the best.
+        """
+        self.binner_ = self._binner() or Binner.raw()
+        design = self._design(X, y, sample_weight, entry)
+        program, result = fit_card(design, "survival_score", **self._arguments())
+        if result.card is None:
+            raise SolverError(f"survival_score gave no card: {result.message}")
+        self.n_features_in_ = self.binner_.n_features_in_
+        if hasattr(self.binner_, "feature_names_in_"):
+            self.feature_names_in_ = self.binner_.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+        self._program: Program | None = program
+        self._stated = program.statement.design, dict(program.arguments)
+        self.result_: Result = result
+        self.card_: SurvivalCard = survival_card(program, result, at=self.at)
+        self.coef_: IntArray = np.array(self.card_.card.points, dtype=np.int64)
+        self.warnings_: tuple[str, ...] = design.warnings
+        self.unique_times_: FloatArray = np.array(self.card_.cuts)
+        warn_of_unproved(self, [result])
+        warn_of_questions(self, self.warnings_)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """The log of each row's hazard relative to that of a total of 0, shape (n,).
+
+        Parameters
+        ----------
+        X : DataFrame, array, list of rows, or design, shape (n, q)
+        """
+        return self._totals(X) / self.card_.scale
+
+    def predict_risk(self, X: Any, times: Sequence[float] | None = None) -> FloatArray:
+        """The probability of an event by each time, shape (n, number of times).
+
+        Parameters
+        ----------
+        X : DataFrame, array, list of rows, or design, shape (n, q)
+        times : sequence of float, optional
+            By default those at which the card states risks.
+        """
+        return self.card_.risks(self._totals(X), times)
+
+    def predict_survival_function(self, X: Any, return_array: bool = False) -> Any:
+        """The probability of no event by each of ``unique_times_``.
+
+        Parameters
+        ----------
+        X : DataFrame, array, list of rows, or design, shape (n, q)
+        return_array : bool
+            Return an array of shape (n, K) instead of n step functions of scikit-survival.
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._functions(1.0 - self.predict_risk(X, self.card_.cuts), return_array)
+
+    def predict_cumulative_hazard_function(self, X: Any, return_array: bool = False) -> Any:
+        """The hazard accumulated up to each of ``unique_times_``; as the survival function."""
+        grown = np.exp(self.predict(X))
+        return self._functions(grown[:, None] * np.array(self.card_.hazard), return_array)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Harrell's index of concordance, by scikit-survival.
+
+        Parameters
+        ----------
+        X : DataFrame, array, list of rows, or design, shape (n, q)
+        y : structured array of shape (n,)
+
+        Returns
+        -------
+        float
+            Between 0 and 1; 1/2 if all totals are equal.
+        """
+        event, time = structured(y)
+        return float(_sksurv("metrics").concordance_index_censored(event, time, self.predict(X))[0])
+
+    def certificate(self, **options: Any) -> Certificate:
+        """The certificate of the fit; options as in :func:`milpscore.certificate.certify`."""
+        from milpscore.certificate import certify
+
+        return certify(self.program_, self.result_, **options)
+
+    @property
+    def program_(self) -> Program:
+        """What was solved, stated anew where this estimator was loaded from a pickle."""
+        check_is_fitted(self)
+        if self._program is None:
+            design, arguments = self._stated
+            self._program = card_builder("survival_score")(design, **arguments)
+        return self._program
+
+    def _design(self, X: Any, y: Any, sample_weight: Any, entry: Any) -> SurvivalDesign:
+        """Return the design of the binner, with times."""
+        if isinstance(X, SurvivalDesign):
+            if any(part is not None for part in (y, sample_weight, entry)):
+                raise DataError("a SurvivalDesign already holds times and weights")
+            self.binner_ = Binner.raw()._take(X)
+            return X
+        if y is None:
+            raise DataError("y is needed: a structured array of events and times")
+        event, time = structured(y)
+        # bins may see which rows have an event; where all have one, there is nothing to see
+        labels = event if len(np.unique(event)) > 1 else np.arange(len(event)) % 2
+        base = self.binner_.fit_design(
+            X, labels.astype(int), sample_weight=sample_weight, positive=1
+        )
+        return timed(base, event, time, entries_of(entry, len(time)))
+
+    def _totals(self, X: Any) -> FloatArray:
+        """Return totals of rows of raw data, shape (n,)."""
+        check_is_fitted(self)
+        card = self.card_.card
+        if isinstance(X, SurvivalDesign):
+            return card.score_design(values_of(X, self._columns))
+        frame = validated_frame(self, X, reset=False)
+        if self.binner_.missing == "error":
+            refuse_missing(missing_counts(frame))
+        return card.score_design(apply_columns(self._columns, frame, unseen=self.binner_.unseen))
+
+    def _functions(self, values: FloatArray, return_array: bool) -> npt.NDArray[Any]:
+        """Return values at the cuts as they are, or as step functions."""
+        if return_array:
+            return values
+        step = _sksurv("functions").StepFunction
+        made = np.empty(len(values), dtype=object)
+        for i, row in enumerate(values):
+            made[i] = step(x=self.unique_times_, y=row)
+        return made
+
+    def _binner(self) -> Binner | None:
+        auto = isinstance(self.binner, str) and self.binner == "auto"
+        return Binner() if auto else super()._binner()
+
+    def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
+        names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
+        return self._columns, list(names)
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        """The columns that have points: by cuts, where jumps are penalised."""
+        return self._stated[0].columns
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return arguments of :func:`milpscore.fitting.fit_card`, the builder's among them."""
+        given: dict[str, Any] = self.get_params(deep=False)
+        del given["binner"], given["at"]
+        given["options"] = {name: given.pop(name) for name in _SOLVER_OPTIONS}
+        given["progress"] = bool(given.pop("verbose"))
+        given["random_state"] = seed_of(given["random_state"])
+        given["warm_start"] = given.pop("use_start")
+        return given
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the program, whose rules are code."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "_program": None} if "_program" in state else state
+
+
+def _sksurv(module: str) -> Any:
+    """Return a module of scikit-survival."""
+    import importlib
+
+    try:
+        return importlib.import_module(f"sksurv.{module}")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "this needs scikit-survival: pip install 'milpscore[survival]'"
+        ) from error

@@ -1,0 +1,277 @@
+"""The loss of times to an event: piecewise-constant hazards whose baseline is profiled out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from milpscore.core.card import FloatTotals, Totals
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.statement import InterceptRule, ScaleRange
+from milpscore.data.survival import SurvivalDesign
+from milpscore.losses.kinds import RiskLoss
+
+ExposureKind = Literal["time", "at_risk"]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """What rows lived through between the cuts of time, per row of a design.
+
+    Attributes
+    ----------
+    cuts : ndarray of shape (K,)
+        The ends of the intervals, ascending; an interval holds its end, and the first begins at 0.
+    kind : {"time", "at_risk"}
+        What exposure is: the time a row was seen in an interval, or 1 where it was at risk.
+    exposure : ndarray of shape (n, K)
+        Over ``unit``, so that the loss is never negative.
+    interval : ndarray of shape (n,)
+        The interval of the row's event; -1 where none was seen.
+    unit : ndarray of shape (K,)
+        The least exposure of a row in the interval of its event, times its weight if that is
+        below 1.
+    """
+
+    cuts: FloatArray
+    kind: ExposureKind
+    exposure: FloatArray
+    interval: IntArray
+    unit: FloatArray
+
+    @classmethod
+    def of(cls, design: SurvivalDesign, cuts: FloatArray, kind: ExposureKind) -> Intervals:
+        """Cut the times of a design's rows."""
+        time, entry, event = design.time, design.entry, design.event & (design.weight > 0)
+        starts = np.append(0.0, cuts[:-1])
+        where = np.searchsorted(cuts, time)  # the interval that holds the time
+        seen = event & (where < len(cuts))
+        interval = np.where(seen, where, -1).astype(np.int64)
+        if kind == "time":
+            lived = np.minimum(time[:, None], cuts) - np.maximum(entry[:, None], starts)
+            exposure = np.maximum(lived, 0.0)
+        else:
+            # events count as at the end of their interval, what is censored in one as before it
+            through = (time[:, None] >= cuts) | (interval[:, None] == np.arange(len(cuts)))
+            exposure = ((entry[:, None] < cuts) & through).astype(np.float64)
+        rows = np.flatnonzero(seen)
+        unit = np.full(len(cuts), np.inf)
+        counted = np.minimum(design.weight[rows], 1.0)
+        np.minimum.at(unit, interval[rows], exposure[rows, interval[rows]] * counted)
+        unit[np.isinf(unit)] = 1.0
+        return cls(cuts, kind, exposure / unit, interval, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class HazardRows:
+    r"""The mean loss of rows that share a baseline: a :class:`milpscore.losses.lines.LossOfScores`.
+
+    .. math:: F(z) = \sum_k D_k \log \sum_x e_{xk} e^{z_x} - \sum_x d_x z_x
+
+    With :math:`p_{xk} = e_{xk} e^{z_x} / \sum e_{xk} e^{z_x}` its derivative is
+    :math:`\sum_k D_k p_{xk} - d_x`, its second one
+    :math:`\mathrm{diag}(\sum_k D_k p_k) - \sum_k D_k p_k p_k'`, which is positive semidefinite.
+
+    Attributes
+    ----------
+    exposed : ndarray of shape (m, K)
+        e, times the rows' weights.
+    died : ndarray of shape (m,)
+        d, the weight of the events of each row, as a share of the weight of all rows.
+    total : ndarray of shape (K,)
+        D, the sum of d over the events of each interval.
+    """
+
+    exposed: FloatArray
+    died: FloatArray
+    total: FloatArray
+
+    def _parts(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return (exp(z - top), its sums over exposures, the logs of these with top)."""
+        top = z.max(axis=0)
+        grown = np.exp(z - top)
+        sums = self.exposed.T @ grown
+        # a baseline no row is exposed to has no events either
+        return grown, sums, np.log(np.where(sums > 0.0, sums, 1.0)) + top
+
+    def mean(self, z: FloatArray) -> Any:
+        """Return F at scores (n,), or (V,) at (n, V); infinite where a score is."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = self.total @ self._parts(z)[2] - self.died @ z
+        if z.ndim == 1:
+            return float(means) if math.isfinite(means) else math.inf
+        return np.where(np.isnan(means), np.inf, means)
+
+    def terms(self, z: FloatArray) -> FloatArray:
+        """Return what F is the sum of, and twice as much once more, cancelled: for its rounding."""
+        logs = self._parts(z)[2]
+        return np.concatenate([self.total * logs, -self.died * z, self.total, -self.total])
+
+    def _share(self, z: FloatArray) -> FloatArray:
+        """Return sum_k D_k p_k, shape of z."""
+        grown, sums, _ = self._parts(z)
+        held = self.total if z.ndim == 1 else self.total[:, None]
+        return np.asarray(grown * (self.exposed @ (held / sums)))
+
+    def pull(self, z: FloatArray) -> FloatArray:
+        """Return the derivative of F."""
+        died = self.died if z.ndim == 1 else self.died[:, None]
+        return self._share(z) - died
+
+    def size(self, z: FloatArray) -> float:
+        """Return the sum of both parts of the derivative: they cancel."""
+        return 2.0 * float(self.total.sum())
+
+    def bend(self, z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return (h, C), C of one column per interval."""
+        grown, sums, _ = self._parts(z)
+        shared = grown[:, None] * self.exposed * (np.sqrt(self.total) / sums)
+        return self._share(z), shared
+
+    def along(self, z: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
+        """Return first and second derivatives along the slope; F ignores what all scores share."""
+        grown, sums, _ = self._parts(z)
+        q = grown * (self.exposed @ (self.total[:, None] / sums))
+        means = (self.exposed.T @ (grown * t)) / sums
+        nothing = np.zeros(z.shape[1])
+        slope = ((q - self.died[:, None]) * t).sum(axis=0)
+        bend = (q * t * t).sum(axis=0) - self.total @ (means * means)
+        return slope, nothing, np.maximum(bend, 0.0), nothing, nothing
+
+    def centre(self, totals: FloatArray) -> FloatArray:
+        """Return 0: there is no intercept."""
+        return np.zeros(totals.shape[1])
+
+    def merged(self, labels: IntArray, first: IntArray) -> HazardRows:
+        """Return the rows merged to groups."""
+        from scipy.sparse import csr_array
+
+        groups = csr_array(
+            (np.ones(len(labels)), (labels, np.arange(len(labels)))), (len(first), len(labels))
+        )
+        return replace(self, exposed=groups @ self.exposed, died=groups @ self.died)
+
+    def at_rows(self, merged: HazardRows, z: FloatArray, labels: IntArray) -> FloatArray:
+        """Return the derivative in these rows' scores, those of their groups being z."""
+        grown, sums, _ = merged._parts(z)
+        return np.asarray(grown[labels] * (self.exposed @ (self.total / sums)) - self.died)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hazards:
+    """The base loss of :class:`SurvivalLoss`: the intervals of a design's rows.
+
+    It has no value row by row: rows share the baseline that is profiled out.
+    """
+
+    name: ClassVar[str] = "survival"
+    task: ClassVar[Any] = "survival"
+    curvature: ClassVar[float] = math.inf
+
+    design: SurvivalDesign
+    intervals: Intervals
+
+    def __repr__(self) -> str:
+        """Return the cuts and the kind of exposure; rows stay out."""
+        return f"Hazards({self.intervals.kind}, {self.intervals.cuts.tolist()})"
+
+    @cached_property
+    def raw(self) -> HazardRows:
+        """The rows of the design as they are."""
+        weight = self.design.weight
+        died = np.where(self.intervals.interval >= 0, weight / math.fsum(weight), 0.0)
+        return HazardRows(self.intervals.exposure * weight[:, None], died, self.total)
+
+    @cached_property
+    def total(self) -> FloatArray:
+        """The weight of the events of each interval, (K,)."""
+        share = self.design.weight / math.fsum(self.design.weight)
+        at, count = self.intervals.interval, len(self.intervals.cuts)
+        return np.array([math.fsum(share[at == k]) for k in range(count)])
+
+    @cached_property
+    def rows(self) -> HazardRows:
+        """The merged rows of the design."""
+        rows, raw = self.design.merged, self.raw
+        exposed = np.column_stack([rows.sums(column) for column in raw.exposed.T])
+        return HazardRows(exposed, rows.sums(raw.died), self.total)
+
+    def of(self, y: IntArray) -> HazardRows:
+        """Return the rows whose answers are this very array: the design's, or its merged ones."""
+        if y is self.design.y:
+            return self.raw
+        if y is self.design.merged.y:
+            return self.rows
+        raise NotApplicableError("only the rows of the statement's own design have known times")
+
+
+@dataclass(frozen=True)
+class SurvivalLoss(RiskLoss):
+    """The mean of minus the log of the likelihood of times, the baseline hazards profiled out.
+
+    Parameters
+    ----------
+    base : Hazards
+    scale : float or ScaleRange
+        Points in one unit of the log of the hazard.
+    """
+
+    coupled: ClassVar[bool] = True
+    base: Hazards  # type: ignore[assignment]
+
+    @property
+    def name(self) -> str:
+        """The name in tables."""
+        return "survival"
+
+    def at(self, scale: float) -> SurvivalLoss:
+        """Return the loss at one scale."""
+        return SurvivalLoss(self.base, scale)
+
+    def answers(self, y: IntArray) -> FloatArray:
+        """Return zeros: rows of equal columns are one row, whatever became of them."""
+        return np.zeros(len(y))
+
+    def mean_rows(self, y: IntArray, weight: FloatArray) -> HazardRows:
+        """Return the mean loss of the design's rows, or of its merged ones."""
+        return self.base.of(y)
+
+    def _distinct(
+        self, totals: FloatArray, y: IntArray, weight: FloatArray
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return all rows: their times differ."""
+        return totals, y, weight
+
+    def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
+        """Raise: rows share a baseline, so that none has a loss of its own."""
+        raise NotApplicableError("under the survival loss a row has no loss of its own")
+
+    def exact_mean(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> float:
+        """Return the mean loss, each sum rounded once."""
+        rows, z = self.base.of(y), totals.scores(intercept) / self.fixed
+        top = float(z.max())
+        grown = np.exp(z - top)
+        sums = [math.fsum((column * grown).tolist()) for column in rows.exposed.T]
+        logs = [math.log(total) + top if total > 0.0 else -math.inf for total in sums]
+        held = [d * log for d, log in zip(rows.total.tolist(), logs, strict=True) if d > 0.0]
+        return math.fsum([*held, *(-rows.died * z).tolist()])
+
+    def best_intercept(
+        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
+    ) -> Fraction:
+        """Return 0: the baseline holds what an intercept would."""
+        return Fraction(0)
+
+    def best_intercepts(
+        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return (zeros, mean losses), both of shape (V,), for totals of shape (n, V)."""
+        if isinstance(self.scale, ScaleRange):
+            return super().best_intercepts(totals, y, weight, allowed)
+        return np.zeros(totals.shape[1]), self.base.of(y).mean(totals / self.scale)

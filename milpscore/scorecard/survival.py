@@ -1,0 +1,473 @@
+"""A card of times to an event: one total, and the risk at stated times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from msgspec import Struct
+
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import DataError, NotApplicableError, OptionError, require_ending
+from milpscore.core.program import Program
+from milpscore.core.reading import parsed, text_of
+from milpscore.core.result import Result
+from milpscore.core.writing import printable, write_text
+from milpscore.data.survival import SurvivalDesign
+from milpscore.losses.hazards import ExposureKind, SurvivalLoss
+from milpscore.scorecard._card import Names, Scorecard, Unseen
+from milpscore.scorecard.certified import allowed_cards, with_coprime_points, with_least_zero
+from milpscore.scorecard.policy import POLICY
+from milpscore.scorecard.rendering import (
+    card_html,
+    number,
+    reading_sentences,
+    rounded_down,
+    table_lines,
+    text_table,
+)
+from milpscore.verify.cards import mean_loss
+
+KIND = "milpscore.survival_card"
+
+
+@dataclass(frozen=True)
+class TotalGroup:
+    """Training rows of some totals: what the card states of them, and what was seen.
+
+    Attributes
+    ----------
+    least, most : float
+        The ends of the totals.
+    rows, events : int
+    stated : tuple of float
+        The mean of the rows' risks at each stated time.
+    observed : tuple of float
+        One minus the Kaplan-Meier estimate of the rows at each stated time; NaN beyond the last
+        time any of them was seen.
+    """
+
+    least: float
+    most: float
+    rows: int
+    events: int
+    stated: tuple[float, ...]
+    observed: tuple[float, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class SurvivalCard:
+    """Points for features, and the risk of an event by a time.
+
+    The risk at time t of a total T is ``1 - exp(-H(t) exp(T / scale))``; a higher total means an
+    earlier event.
+
+    Attributes
+    ----------
+    card : Scorecard
+        The points; its threshold means nothing.
+    scale : float
+        Points of the printed card in one unit of the log of the hazard.
+    cuts : tuple of float
+        Ends of the intervals of time.
+    hazard : tuple of float
+        The hazard of a printed total of 0 accumulated up to each cut.
+    kind : {"time", "at_risk"}
+        Whether it rises evenly within an interval, or at its end.
+    times : tuple of float
+        The times at which risks are printed.
+    groups : tuple of TotalGroup
+        The training rows by their totals.
+
+    Raises
+    ------
+    DataError
+        The parts do not fit together.
+    """
+
+    card: Scorecard
+    scale: float
+    cuts: tuple[float, ...]
+    hazard: tuple[float, ...]
+    kind: ExposureKind
+    times: tuple[float, ...]
+    groups: tuple[TotalGroup, ...] = ()
+
+    def __post_init__(self) -> None:
+        cuts, hazard = np.array(self.cuts), np.array(self.hazard)
+        rising = len(cuts) == len(hazard) > 0 and (np.diff(cuts) > 0).all() and cuts[0] > 0
+        if not (rising and hazard[0] >= 0 and (np.diff(hazard) >= 0).all() and self.scale > 0):
+            raise DataError(
+                "a survival card needs ascending cuts, as many accumulated hazards and a scale > 0"
+            )
+        if not self.times or not all(0 < time <= self.cuts[-1] for time in self.times):
+            raise DataError(
+                f"risks can be stated at times above 0 and up to {self.cuts[-1]:g}, "
+                f"not at {list(self.times)}"
+            )
+
+    # ---------------------------------------------------------------- applying it
+
+    def score(self, X: Any, feature_names: Names = None, unseen: Unseen = "error") -> FloatArray:
+        """Totals of rows of raw data; see :meth:`milpscore.Scorecard.score`."""
+        return self.card.score(X, feature_names, unseen)
+
+    def accumulated(self, times: FloatArray) -> FloatArray:
+        """Return the hazard of a total of 0 accumulated up to each time, shape of ``times``."""
+        cuts, hazard = np.append(0.0, self.cuts), np.append(0.0, self.hazard)
+        if self.kind == "time":
+            return np.asarray(np.interp(times, cuts, hazard))
+        return np.asarray(hazard[np.searchsorted(cuts, times, side="right") - 1])
+
+    def risks(self, totals: FloatArray, times: Sequence[float] | None = None) -> FloatArray:
+        """Return the probability of an event by each time, shape (n, number of times).
+
+        Parameters
+        ----------
+        totals : array of shape (n,)
+            Of :meth:`score`.
+        times : sequence of float, optional
+            By default those of the card; at least 0 and up to the last cut.
+
+        Raises
+        ------
+        OptionError
+            A time lies beyond the last cut: the data say nothing of it.
+        """
+        asked = np.asarray(self.times if times is None else times, dtype=np.float64)
+        if not ((asked >= 0) & (asked <= self.cuts[-1])).all():
+            raise OptionError(
+                f"the card knows risks at times from 0 to {self.cuts[-1]:g}, where the last event "
+                "was seen"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown = np.exp(np.asarray(totals, dtype=np.float64) / self.scale)
+            power = self.accumulated(asked) * grown[:, None]
+        return np.asarray(-np.expm1(-np.nan_to_num(power, nan=0.0)))
+
+    # ---------------------------------------------------------------- showing it
+
+    def __repr__(self) -> str:
+        """Title and size; :meth:`to_text` shows the card."""
+        times = ", ".join(map(number, self.times))
+        return f"<SurvivalCard {self.card.title!r}: risks at {times}>"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The card as plain text: points, risks by total, certificate."""
+        parts = [printable(self.card.title), "", *text_table(self.card), ""]
+        return "\n".join([*parts, *table_lines(self._table), "", *self._sentences])
+
+    def to_html(self) -> str:
+        """The card as an HTML fragment: a form and its risks."""
+        tables = [("Risk of an event by total", self._table)]
+        return card_html(self.card, self._sentences, tables=tables)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def page(self) -> str:
+        """:meth:`to_html` as a page of its own."""
+        from milpscore.scorecard._export import page_of
+
+        return page_of(self.card.title, self.to_html())
+
+    def to_sql(
+        self,
+        table: str | Sequence[str] = "data",
+        dialect: str = "ansi",
+        keys: Sequence[str] = (),
+        unseen: Literal["null", "zero"] = "null",
+    ) -> str:
+        """One SELECT that computes ``total`` and ``risk_1``, ``risk_2``, ... at the stated times.
+
+        Arguments as for :meth:`milpscore.Scorecard.to_sql`.
+        """
+        from milpscore.scorecard._export import survival_sql
+
+        risks = [*zip(self.times, self.accumulated(np.array(self.times)).tolist(), strict=True)]
+        return survival_sql(self.card, table, dialect, keys, unseen, self.scale, risks)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the card as .txt, .html, .sql or .json, by its ending; return the path."""
+        path = Path(path)
+        writers: dict[str, Callable[[], str]] = {
+            ".txt": lambda: self.to_text() + "\n",
+            ".html": self.page,
+            ".sql": lambda: self.to_sql() + ";\n",
+            ".json": lambda: self.to_json() + "\n",
+        }
+        require_ending(path.name, tuple(writers))
+        return write_text(path, writers[path.suffix.lower()]())
+
+    @property
+    def _table(self) -> list[list[str]]:
+        """Stated and observed risks of each group of totals, under a head."""
+        at = [number(time) for time in self.times]
+        head = ["Total", "Rows", "Events"]
+        head += [text for time in at for text in (f"risk by {time}", "seen")]
+        rows = []
+        for group in self.groups:
+            ends = number(group.least), number(group.most)
+            cells = [ends[0] if ends[0] == ends[1] else " to ".join(ends)]
+            cells += [str(group.rows), str(group.events)]
+            for stated, seen in zip(group.stated, group.observed, strict=True):
+                cells += [_percent(stated), "" if np.isnan(seen) else _percent(seen)]
+            rows.append(cells)
+        return [head, *rows]
+
+    @property
+    def _sentences(self) -> list[str]:
+        """How the card is read, and what is known of it."""
+        known = self.card.certificate
+        said = [
+            *reading_sentences(self.card),
+            "A higher total means an earlier event. 'seen' is the share with an event by then, as "
+            "Kaplan and Meier estimate it of the rows with these totals.",
+        ]
+        if "objective" not in known:
+            return said
+        allowed, bound = known["allowed"], known["bound"]
+        terms = allowed["max_terms"]
+        kind = "" if terms is None else f" of at most {terms} terms"
+        proved = "Nothing is proved of other cards."
+        if bound is not None and bound > 0:
+            proved = f"No card{kind} has an objective below {rounded_down(bound)}."
+        if known["claim"] == "optimal":
+            proved = f"No card{kind} does better: proved."
+        few = known["events"] < POLICY.events_per_line * known["lines"]
+        warned = (
+            [f"Only {known['events']} events for {known['lines']} lines: "
+             f"fewer than {POLICY.events_per_line} each; "
+             f"{max(1, known['events'] // POLICY.events_per_line)} would be right."]
+            if few else []
+        )  # fmt: skip
+        return [
+            *said,
+            f"Made from {known['n_rows']} rows with {known['events']} events.",
+            *warned,
+            f"Objective {number(known['objective'])} (loss {number(known['loss'])}; "
+            f"{number(known['loss_without_points'])} without points), claim {known['claim']}. "
+            f"{proved}",
+        ]
+
+    # ---------------------------------------------------------------- keeping it
+
+    def to_json(self) -> str:
+        """The card as JSON text, read back by :meth:`from_json`."""
+        content = {
+            "kind": KIND,
+            "scale": self.scale,
+            "cuts": self.cuts,
+            "hazard": self.hazard,
+            "exposure": self.kind,
+            "times": self.times,
+            "groups": [
+                {**vars(each), "observed": [None if np.isnan(o) else o for o in each.observed]}
+                for each in self.groups
+            ],
+            "card": json.loads(self.card.to_json()),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The card written by :meth:`to_json`.
+
+        Raises
+        ------
+        DataError
+            If the text is not such a card, or is damaged.
+        """
+        found = parsed(text, _SurvivalFile, "the survival card's JSON")
+        if found.kind != KIND:
+            raise DataError("this JSON is not a survival card: give one of SurvivalCard.save")
+        card = Scorecard.from_json(json.dumps(found.card))
+        groups = tuple(
+            TotalGroup(
+                each.least, each.most, each.rows, each.events, each.stated,
+                tuple(np.nan if seen is None else seen for seen in each.observed),
+            )
+            for each in found.groups
+        )  # fmt: skip
+        return cls(card, found.scale, found.cuts, found.hazard, found.exposure, found.times, groups)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON text to a file in UTF-8 and return its path."""
+        write_text(path, self.to_json() + "\n")
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a card written by :meth:`save`; DataError where the file holds none."""
+        return cls.from_json(text_of(Path(path)))
+
+
+class _GroupFile(Struct, forbid_unknown_fields=True):
+    """A group in a survival card's file."""
+
+    least: float
+    most: float
+    rows: int
+    events: int
+    stated: tuple[float, ...]
+    observed: tuple[float | None, ...]
+
+
+class _SurvivalFile(Struct, forbid_unknown_fields=True):
+    """A survival card's file."""
+
+    kind: str
+    scale: float
+    cuts: tuple[float, ...]
+    hazard: tuple[float, ...]
+    exposure: Literal["time", "at_risk"]
+    times: tuple[float, ...]
+    groups: tuple[_GroupFile, ...]
+    card: dict[str, Any]
+
+
+def _percent(risk: float) -> str:
+    """Return a risk as it is printed."""
+    return f"{risk:.1%}" if risk < 0.1 else f"{risk:.0%}"
+
+
+def kaplan_meier(
+    time: FloatArray, event: Any, entry: FloatArray, weight: FloatArray, at: Sequence[float]
+) -> FloatArray:
+    """Return the share of rows without an event by each time; NaN after the last time seen.
+
+    Parameters
+    ----------
+    time, event, entry, weight : arrays of shape (n,)
+    at : sequence of float
+
+    Returns
+    -------
+    ndarray of shape (len(at),)
+
+    References
+    ----------
+    Kaplan & Meier, "Nonparametric estimation from incomplete observations", JASA 53 (1958), with
+    rows at risk from their entry on.
+    """
+    ends = np.unique(time[event])
+    order, begun = np.argsort(time), np.argsort(entry)
+    left = np.append(0.0, np.cumsum(weight[order]))[np.searchsorted(time[order], ends)]
+    came = np.append(0.0, np.cumsum(weight[begun]))[np.searchsorted(entry[begun], ends)]
+    dead = np.bincount(np.searchsorted(ends, time[event]), weight[event], len(ends))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.append(1.0, np.cumprod(1.0 - dead / (came - left)))
+    asked = np.asarray(at, dtype=np.float64)
+    found = steps[np.searchsorted(ends, asked, side="right")]
+    return np.where(asked <= time.max(initial=0.0), found, np.nan)
+
+
+def survival_card(
+    program: Program,
+    result: Result,
+    title: str = "Scorecard",
+    *,
+    at: Sequence[float] | None = None,
+) -> SurvivalCard:
+    """The card of a solved survival score, with its risks beside what was seen.
+
+    Parameters
+    ----------
+    program : Program
+        Of :func:`milpscore.formulations.survival_score`.
+    result : Result
+    title : str
+    at : sequence of float, optional
+        The times at which risks are stated; by default the cuts that a quarter, half and three
+        quarters of the cuts lie at or before.
+
+    Returns
+    -------
+    SurvivalCard
+
+    Raises
+    ------
+    NotApplicableError
+        The program is another one, or the result has no card.
+    DataError
+        A time is not above 0, or beyond the last event.
+    """
+    statement = program.statement
+    design, loss = statement.design, statement.loss
+    if not isinstance(loss, SurvivalLoss) or not isinstance(design, SurvivalDesign):
+        raise NotApplicableError(
+            f"{program.formulation} knows no times: state the program with survival_score"
+        )
+    if (found := result.card) is None:
+        raise NotApplicableError(f"the result has no card to show: {result.message}")
+    intervals, scaled = loss.base.intervals, statement.loss_of(found)
+    assert isinstance(scaled, SurvivalLoss)
+    card = Scorecard.from_card(found, design, title=title)
+    card = with_coprime_points(with_least_zero(card, statement), statement)
+    scale = scaled.fixed / card.divisor
+    # the baseline of the fit is that of its own totals; printed ones are moved by the base points
+    scores = (design.X @ found.coefficients.astype(np.float64)) / scaled.fixed
+    rows = loss.base.raw
+    top = float(scores.max())
+    weight = float(design.weight.sum())
+    sums = rows.exposed.T @ np.exp(scores - top) / weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(rows.total > 0, rows.total / sums, 0.0) * np.exp(-top)
+    length = np.diff(np.append(0.0, intervals.cuts)) if intervals.kind == "time" else 1.0
+    hazard = np.cumsum(rate * length / intervals.unit)
+    hazard *= np.exp(-sum(card.base_points.values()) / scale)
+    cuts = intervals.cuts
+    default = cuts[np.ceil(np.array([0.25, 0.5, 0.75]) * len(cuts)).astype(np.int64) - 1]
+    times = tuple(np.unique(default).tolist()) if at is None else tuple(map(float, at))
+    counted = design.weight > 0
+    certificate = {
+        **result.summary(),
+        "terms": card.terms,
+        "n_rows": int(counted.sum()),
+        "events": int((design.event & counted).sum()),
+        "equal_rows": design.equal_rows,
+        "lines": int(np.count_nonzero(card.points)),
+        "allowed": allowed_cards(statement, found.scale, result.dual_bound),
+        "constraints": [each.as_mapping() for each in statement.constraints],
+        "loss_name": statement.loss.name,
+        "loss_without_points": mean_loss(statement, statement.empty_card())[0],
+    }
+    made = SurvivalCard(
+        replace(card, certificate=certificate), float(scale), tuple(cuts.tolist()),
+        tuple(hazard.tolist()), intervals.kind, times,
+    )  # fmt: skip
+    return replace(made, groups=_groups(made, design))
+
+
+def _groups(card: SurvivalCard, design: SurvivalDesign) -> tuple[TotalGroup, ...]:
+    """Return the rows by their totals: each by itself where they are few, else ranges of them."""
+    counted = design.weight > 0
+    totals, weight = card.card.score_design(design.X)[counted], design.weight[counted]
+    time, event, entry = (part[counted] for part in (design.time, design.event, design.entry))
+    risks, distinct = card.risks(totals), np.unique(totals)
+    if len(distinct) <= POLICY.most_totals:
+        place = np.searchsorted(distinct, totals)
+    else:  # as many rows each as whole totals allow
+        edges = np.unique(
+            np.quantile(totals, np.arange(1, POLICY.most_ranges) / POLICY.most_ranges)
+        )
+        place = np.searchsorted(edges, totals, side="left")
+    groups = []
+    for k in np.unique(place).tolist():
+        own = place == k
+        seen = kaplan_meier(time[own], event[own], entry[own], weight[own], card.times)
+        groups.append(
+            TotalGroup(
+                float(totals[own].min()), float(totals[own].max()), int(own.sum()),
+                int(event[own].sum()), tuple(np.average(risks[own], 0, weight[own]).tolist()),
+                tuple((1.0 - seen).tolist()),
+            )
+        )  # fmt: skip
+    return tuple(groups)
