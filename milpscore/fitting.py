@@ -15,7 +15,6 @@ from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination, claim_of
 from milpscore.formulations import (
-    FORMULATIONS,
     card_builder,
     gentle_scale,
     over_gentle_scales,
@@ -42,7 +41,7 @@ FORMULATION = "risk_score"
 
 def with_few_terms(formulation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A builder's arguments, with the default ``max_terms`` if the builder takes one."""
-    takes = "max_terms" in inspect.signature(FORMULATIONS[formulation]).parameters
+    takes = "max_terms" in inspect.signature(card_builder(formulation)).parameters
     return {**({"max_terms": MAX_TERMS} if takes else {}), **arguments}
 
 

@@ -17,7 +17,7 @@ def floor(q: Fraction) -> int:
     return (q.numerator << GRID) // q.denominator
 
 
-LOSSES = frozenset(["logistic", "hinge", "zero_one", "squared", "squared_hinge"])
+LOSSES = frozenset(["logistic", "hinge", "zero_one", "squared", "squared_hinge", "survival"])
 
 # points, the intercept in points, and how many points make one unit of the score
 Card = tuple[tuple[int, ...], Fraction, Fraction]
@@ -46,6 +46,7 @@ _CARDS = {
     "loss": text, "values": [[(whole, whole)]], "max_terms": count, "points": [cost],
     "prices?": [cost], "jumps": [(count, count, cost)], "other": [text], "gap": cost,
     "intercept": (number, number, maybe(number)), "scale": (number, number), "rules": [_RULE],
+    "survival?": {"cuts": [number], "exposure": text},
 }  # fmt: skip
 
 
@@ -91,6 +92,14 @@ class Cards:
         both = zip(self.values, each, strict=True)
         self.charge = [{v: base[abs(v)] + abs(v) * c for v in own} for own, c in both]
         self._read_intercept(known["intercept"], known["scale"])
+        self._read_times(known.get("survival"))
+
+    def _read_times(self, survival: Any) -> None:
+        """Read how time is cut, where it is."""
+        self.survival = survival
+        decides = any(self.b) or any(rule["kind"] == "errors" for rule in self.rules)
+        if (self.loss == "survival") != (survival is not None) or (survival and decides):
+            raise Refused("times have a loss of their own, no intercept and no errors")
 
     def _read_intercept(self, intercept: Any, scale: Any) -> None:
         """Read the range of intercepts, cut to whole steps, and that of scales."""

@@ -30,6 +30,7 @@ from operator import add, mul
 from typing import Any
 
 from milpscore_check.cards import GRID, Box, Cards, floor
+from milpscore_check.hazards import Hazards, Life
 from milpscore_check.values import Refused, count, double, maybe, read, whole
 
 CELLS = -2  # a leaf that cells prove, choice of columns by choice of columns
@@ -125,6 +126,7 @@ class Data:
         weight: Sequence[Fraction],
         counts: Sequence[int] | None = None,
         named: Named | None = None,
+        lives: Sequence[Life] | None = None,
     ) -> None:
         # values are whole multiples of 1 / unit
         self.unit = math.lcm(*{v.denominator for column in columns for v in column})
@@ -143,6 +145,19 @@ class Data:
         self.share = _whole_shares(sums)
         self.whole, self.classes = sum(self.share), [c for _, c in merged]
         self.columns = [list(column) for column in zip(*(x for x, _ in merged), strict=True)]
+        self.lives = self._lived(place, lives, y, weight)
+
+    @staticmethod
+    def _lived(
+        place: dict[int, int],
+        lives: Sequence[Life] | None,
+        y: Sequence[int],
+        weight: Sequence[Fraction],
+    ) -> list[tuple[int, Life, bool, Fraction]] | None:
+        """Where each row with a weight lies, when it was seen, with an event or not, its weight."""
+        if lives is None:
+            return None
+        return [(k, lives[i], y[i] > 0, weight[i]) for i, k in place.items()]
 
     def totals(self, w: Sequence[int]) -> list[int]:
         """What each merged row's points add up to, as multiples of 1 / unit."""
@@ -151,8 +166,13 @@ class Data:
             totals = [t + v * x for t, x in zip(totals, column, strict=True)] if v else totals
         return totals
 
-    def loss(self, kind: str, w: Sequence[int], b: Fraction, scale: Fraction) -> Pair:
+    def loss(self, cards: Cards, w: Sequence[int], b: Fraction, scale: Fraction) -> Pair:
         """The mean loss of a card, enclosed."""
+        kind = cards.loss
+        if kind == "survival":
+            return Hazards(self, cards).loss(
+                [Fraction(t, self.unit) / scale for t in self.totals(w)]
+            )
         shares: dict[tuple[int, int], int] = defaultdict(int)
         for t, y, s in zip(self.totals(w), self.classes, self.share, strict=True):
             shares[t, y] += s
@@ -171,6 +191,7 @@ class Lines:
         # places and values of a column's entries that are not 0
         some = ([(k, x) for k, x in enumerate(column) if x] for column in data.columns)
         self.entries: list[Any] = [tuple(zip(*own, strict=True)) or ((), ()) for own in some]
+        self.hazards = Hazards(data, cards) if cards.loss == "survival" else None
         self.line = lru_cache(256)(self._line)
         self.prices = lru_cache(512)(self._prices)
 
@@ -213,6 +234,13 @@ class Lines:
         for j, x in w.items():
             for k, v in zip(*self.entries[j], strict=True):
                 scores[k] += slope * x * v / data.unit
+        if self.hazards is not None:
+            constant, shares = self.hazards.line(scores)
+            g = [
+                sum(map(mul, map(shares.__getitem__, at), own), Fraction(0)) / data.unit
+                for at, own in self.entries
+            ]
+            return constant, g, Fraction(0), self._below_jumps(w, stated[1])
         one, loss, square = ONE, self.cards.loss, self.cards.loss in SQUARES
         a = list(map(_MULTIPLIER[loss], map(mul, data.classes, scores)))
         for i, share in stated[0].items():
@@ -259,6 +287,8 @@ class Cells:
 
     def __init__(self, data: Data, cards: Cards, progress: Progress) -> None:
         self.data, self.cards, self.progress, self.done = data, cards, progress, 0
+        if cards.loss == "survival":
+            raise Refused("cells say nothing of times")
         if data.whole > 10_000_000:
             raise Refused("not decided here: cells of rows with weights of too many digits")
         self.rows: tuple[list[int], list[int]] = [], []  # by class; as often as shares of weight

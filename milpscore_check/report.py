@@ -26,7 +26,7 @@ _DATA = {
     "features?": v.maybe([v.text]), "weights_column?": v.maybe(v.text), "missing?": v.text,
     "class_weight?": v.class_weight, "decimal?": v.text, "encoding?": v.text,
     "levels?": v.maybe([v.label]), "cost?": v.text, "sheet?": v.maybe(v.text),
-    "merged?": v.of(bool),
+    "merged?": v.of(bool), "time?": v.text, "entry?": v.text,
 }  # fmt: skip
 _EVIDENCE = {"leaves": {"points": v.of(list), "tree": v.of(list)}, "none": {"reason": v.text}}
 _LAYOUT = {
@@ -120,7 +120,7 @@ def _claims(
 ) -> Iterator[Part]:
     """Whether objective, bound and claim of a card that is allowed are what is said."""
     card = cards.card(content["card"])
-    (least, most), penalty = data.loss(cards.loss, *card), cards.penalty(card[0])
+    (least, most), penalty = data.loss(cards, *card), cards.penalty(card[0])
     objective = most + penalty
     said, same = f"{float(objective):.12g}, recomputed over the rows", True
     ends = {"loss": (least, most), "penalty": (penalty, penalty)}

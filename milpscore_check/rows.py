@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
+from milpscore_check.hazards import Life
 from milpscore_check.proof import Data, Named
 from milpscore_check.table import Feature, Table, named
 from milpscore_check.values import Refused, number
@@ -13,7 +14,8 @@ from milpscore_check.values import Refused, number
 _MOST_COLUMNS = 1000  # or 20 of each feature
 _MOST_CELLS = 50_000_000  # of distinct rows: no design is larger
 
-Key = tuple[int, ...]  # which row of its columns each feature makes, and the class
+# which row of its columns each feature makes, of times these and the weight, and the class
+Key = tuple[Any, ...]
 
 
 class Rows:
@@ -32,7 +34,8 @@ class Rows:
             if feature.cells != cells:
                 raise Refused(f"the columns of {name!r} read its cells in several ways")
         self.target, self.mass = Feature(table, target), Feature(table, weights or target)
-        read = [*self.features.values(), self.target, self.mass]
+        self.times = [Feature(table, source[name]) for name in ("time", "entry") if name in source]
+        read = [*self.features.values(), *self.times, self.target, self.mass]
         self.used = [feature.name for feature in read]
         # 1. what the texts of each feature are
         for block in table.blocks(self.used):
@@ -84,17 +87,42 @@ class Rows:
             by_number = {i: (place[key], 1, w * factor[key[-1]]) for i, key, w in heavy}
         if places and places[-1] >= (len(keys) if self.source.get("merged") else self.count):
             raise Refused(f"there is no row {places[-1]}, which is named")
-        return Data(columns, y, weight, counts, by_number)
+        return Data(columns, y, weight, counts, by_number, self._lives(keys))
+
+    def _lives(self, keys: list[Key]) -> list[Life] | None:
+        """When the rows of each key came under observation and were last seen; their weight."""
+        if not self.times:
+            return None
+        lives = [Life(entry, time, weight) for time, entry, weight in (key[-4:-1] for key in keys)]
+        for life in lives:
+            if not 0 <= life.entry < life.time:
+                raise Refused(f"a row is seen from {float(life.entry):g} to {float(life.time):g}")
+        return lives
+
+    def _time(self, feature: Feature, text: str) -> Fraction:
+        """A time as it is written."""
+        value = None if text in feature.missing else feature.exact(text)
+        if value is None:
+            raise Refused(f"{text[:40]!r} in {feature.name!r} is not a time")
+        return value
 
     def _read(self, row: tuple[str, ...]) -> tuple[Key, Any]:
         """The key of a row, and its weight."""
         codes = map(Feature.code, self.features.values(), row)
         side = self.sides.get(row[-2]) or self._side(row[-2])
-        return (*codes, side), self._weight(row[-1]) if self.weighted else 1
+        weight = self._weight(row[-1]) if self.weighted else 1
+        if not self.times:
+            return (*codes, side), weight
+        own = [*map(self._time, self.times, row[len(self.features) :])]
+        return (*codes, own[0], (own[1:] or [Fraction(0)])[0], Fraction(weight), side), weight
 
     def _side(self, text: str) -> int:
         """The class of a label, -1 or +1."""
         (against, label), value = self.source["classes"], self.target.value(text)
+        if self.times:  # an event that was seen, or was not
+            if value not in (0, 1):
+                raise Refused(f"{text[:40]!r} in {self.target.name!r} is neither 0 nor 1")
+            return 1 if value else -1
         side = 1 if value == self.target.label(label) else -1
         if len(self.sides) < 100_000:
             self.sides[text] = side
@@ -140,7 +168,7 @@ class Rows:
     def _factors(self, each: Mapping[int, Fraction]) -> dict[int, Fraction]:
         """What a class's weights are multiplied by."""
         class_weight, classes = self.source.get("class_weight"), self.source["classes"]
-        if not all(each.values()):
+        if not all(each.values()) and not self.times:
             raise Refused("a class has no row that counts")
         factor = {c: Fraction(1) for c in each}
         if class_weight == "balanced":

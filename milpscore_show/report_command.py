@@ -199,7 +199,7 @@ def _subject(
     """What the first file holds, and the certificate, wherever it was given."""
     from milpscore.certificate import Certificate
     from milpscore.core.reading import Head, parsed, text_of
-    from milpscore.scorecard import OrdinalCard
+    from milpscore.scorecard import OrdinalCard, SurvivalCard
 
     try:
         kind = parsed(text_of(path), Head).kind
@@ -208,7 +208,7 @@ def _subject(
     proof: Certificate | None = None
     if kind != Certificate.kind:
         proof = None if certificate is None else Certificate.from_json(certificate)
-        given: Scorecard | OrdinalCard | Certificate = loaded_card(path)
+        given: Scorecard | OrdinalCard | SurvivalCard | Certificate = loaded_card(path)
     elif certificate is not None:
         raise OptionError("the first file is a certificate already: leave out --certificate")
     else:
@@ -217,5 +217,10 @@ def _subject(
         raise NotApplicableError(
             "a report is of a card of two classes; of ordered ones 'milpscore card CARD --out "
             "card.html' shows the card with the classes observed in each group"
+        )
+    if isinstance(given, SurvivalCard) or (proof is not None and "survival" in proof.cards):
+        raise NotApplicableError(
+            "a report is of a card of two classes; of times to an event 'milpscore card CARD --out "
+            "card.html' shows the card with its risks beside those seen"
         )
     return given, proof

@@ -223,6 +223,8 @@ class _Data(Struct, forbid_unknown_fields=True):
     cost: Cost = "absolute"
     sheet: str | None = None
     merged: bool = False
+    time: str | None = None
+    entry: str | None = None
 
 
 class _ColumnEntry(Struct, forbid_unknown_fields=True):

@@ -177,12 +177,17 @@ def _raw_design(
             raise DataError("a Design already holds classes and weights: leave the others out")
         # a program that penalises jumps is stated by cuts
         return X if certificate.data["blocks"] else in_steps(X)
-    from milpscore.data import apply_columns, make_design
+    from milpscore.data import apply_columns, make_design, make_survival_design
 
     columns, levels = certificate.columns, certificate.data.get("levels")
     if levels is not None:  # the last columns are gaps between thresholds, of no data
         columns = columns[: len(columns) + 2 - len(levels)]
     values = apply_columns(columns, X)
+    if "survival" in certificate.cards:
+        blocks = certificate.data["blocks"]
+        return make_survival_design(
+            values, y, sample_weight=sample_weight, columns=columns, blocks=blocks
+        )
     if levels is not None:
         from milpscore.data import make_ordinal_design
 

@@ -20,10 +20,13 @@ from milpscore.constraints.parts import (
 from milpscore.core.card import Card
 from milpscore.core.design import Design, IntArray, as_fraction
 from milpscore.core.statement import Statement
+from milpscore.data.survival import SurvivalDesign
 from milpscore.losses import Hinge, ZeroOne
+from milpscore.losses.hazards import SurvivalLoss
 from milpscore.penalties import L1, L2, Facets, WeightedL1
 from milpscore.penalties.points import BlockTV
 from milpscore_check.cards import LOSSES, Cards
+from milpscore_check.hazards import Life
 from milpscore_check.proof import Data
 
 SMOOTH = LOSSES - {"hinge", "zero_one"}
@@ -50,6 +53,7 @@ def plain_cards(statement: Statement) -> dict[str, Any]:
         **plain_penalties(statement),
         "intercept": [str(rule.lower), str(rule.upper), step],
         "scale": [str(as_fraction(end)) for end in ends],
+        **_survival(loss),
         "gap": _gap(statement),
         "rules": [
             {"name": applied.name, **entry}
@@ -59,6 +63,15 @@ def plain_cards(statement: Statement) -> dict[str, Any]:
             for entry in _rules(part, applied.constraint, statement.design)
         ],
     }
+
+
+def _survival(loss: Any) -> dict[str, Any]:
+    """Return how time is cut, under the loss of times to an event."""
+    if not isinstance(loss, SurvivalLoss):
+        return {}
+    intervals = loss.base.intervals
+    cuts = [str(as_fraction(cut)) for cut in intervals.cuts.tolist()]
+    return {"survival": {"cuts": cuts, "exposure": intervals.kind}}
 
 
 def _spans(allowed: Any, low: int, high: int) -> list[list[int]]:
@@ -86,7 +99,11 @@ def exact_rows(design: Design) -> Data:
     columns = [[known[v] for v in column] for column in design.X[order].T.tolist()]
     y, exact = design.y[order].tolist(), design.exact_weight
     weight = [exact[pair] for pair in zip(y, design.weight[order].tolist(), strict=True)]
-    return Data(columns, y, weight, design.rows[order].tolist())
+    lives = None
+    if isinstance(design, SurvivalDesign):
+        each = zip(design.entry[order].tolist(), design.time[order].tolist(), weight, strict=True)
+        lives = [Life(as_fraction(start), as_fraction(end), own) for start, end, own in each]
+    return Data(columns, y, weight, design.rows[order].tolist(), lives=lives)
 
 
 def outside_gap(statement: Statement, card: Card) -> str | None:

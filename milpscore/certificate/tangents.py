@@ -12,6 +12,7 @@ from scipy.special import entr
 from milpscore.certificate.policy import POLICY
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
+from milpscore.losses.lines import LossOfScores
 from milpscore_check.proof import ONE, SQUARES
 
 
@@ -33,6 +34,9 @@ class TangentRows:
         self.y, self.X = rows.y.astype(np.float64), rows.X
         self.share = rows.weight / rows.weight.sum()
         self.loss: Any = getattr(statement.loss, "base", None)
+        loss: Any = statement.loss
+        coupled = getattr(loss, "coupled", False)
+        self.mean: LossOfScores | None = loss.mean_rows(rows.y, rows.weight) if coupled else None
         # at a free slope the checker levels a line by one row's multiplier, if that has room
         rule = statement.intercept
         self.levelled = statement.scales is not None and bool(rule.lower or rule.upper)
@@ -41,6 +45,10 @@ class TangentRows:
         """Return the line that touches the loss at a point."""
         with np.errstate(invalid="ignore", over="ignore"):
             z = slope * (self.X @ w + b)
+            if self.mean is not None:
+                u = self.mean.pull(z)
+                level = float(self.mean.mean(z) - u @ z)
+                return ScoreTangent(level, u @ self.X, 0.0, np.zeros_like(w))
             value, pull = self.loss.value(z, self.y), self.loss.gradient(z, self.y)
             constant = float(((value - pull * z) * self.share).sum())
             gradient = (pull * self.share) @ self.X

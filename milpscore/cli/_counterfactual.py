@@ -70,13 +70,15 @@ def counterfactual_command(
     from milpscore.cli.saved import loaded_card
     from milpscore.data import read_frame
     from milpscore.data.cells import disguised
-    from milpscore.scorecard import counterfactual
+    from milpscore.scorecard import SurvivalCard, counterfactual
 
     directions = dict.fromkeys(names_of(rising), "+")
     if both := directions.keys() & set(names_of(falling)):
         raise OptionError(f"{sorted(both)[0]!r} cannot rise and fall only: name it once")
     directions |= dict.fromkeys(names_of(falling), "-")
     loaded = loaded_card(card)
+    if isinstance(loaded, SurvivalCard):
+        raise OptionError("a survival card gives no answer that could be another one")
     shown: Any = loaded if hasattr(loaded, "columns") else loaded.card  # of ordered classes
     table = read_frame(data, **written.reading, as_text=disguised(shown.columns))
     if row > len(table):

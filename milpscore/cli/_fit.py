@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import typer
 
+from milpscore.cli._survival import survival_report, timed_card, timed_design, timed_source
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
@@ -26,6 +28,7 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     CARD,
+    DATA,
     OUTPUT,
     SOLVE,
     CardOptions,
@@ -38,6 +41,7 @@ from milpscore.cli.groups import (
     argument,
     featured,
     file,
+    numbers_of,
     option,
     settable,
 )
@@ -48,15 +52,17 @@ from milpscore.core.errors import (
     TooManyPatternsError,
     require_ending,
 )
-from milpscore.formulations import FORMULATIONS
+from milpscore.formulations import FORMULATIONS, SURVIVAL_FORMULATIONS, card_builder
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.core.program import Program
     from milpscore.core.result import Result
     from milpscore.sampling import SampleBound
-    from milpscore.scorecard import OrdinalCard, Scorecard
+    from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard
     from milpscore.worth import Worth
+
+    AnyCard: TypeAlias = Scorecard | OrdinalCard | SurvivalCard
 
 _PACKAGES = {
     "highspy": "HiGHS, solves LP and MILP",
@@ -102,6 +108,18 @@ def fit_command(
         "otherwise the fit's own.",
         metavar="RULE",
     ),
+    time: str | None = option(
+        DATA,
+        "Column with the time of the event, or until which none was seen: the card is a survival "
+        "score, and --event names the column that says which.",
+        metavar="COL",
+    ),
+    entry: str | None = option(
+        DATA, "With --time: column with the time a row came under observation.", metavar="COL"
+    ),
+    at: str | None = option(
+        CARD, "With --time: the times at which risks are stated, say 1,3,5.", metavar="A,B,C"
+    ),
     sample: int | None = option(
         SOLVE,
         "For tables with too many distinct rows: find features on N rows drawn by chance, "
@@ -132,6 +150,8 @@ def fit_command(
     from milpscore.scorecard import Scorecard
     from milpscore.scorecard.decisions import DecisionBy
 
+    refused = {"threshold_by": threshold_by, "sample": sample, "class_weight": data.class_weight}
+    card = timed_card(card, time, entry or at, refused)
     arguments = card.arguments(limits)
     if threshold_by is not None:
         DecisionBy.of(threshold_by)
@@ -139,7 +159,7 @@ def fit_command(
     how: dict[str, Any] = {"heuristic": heuristic, "polish": polish}
     if sample is not None:
         how |= {"rows": sample, "confidence": confidence}
-    find = _exact if sample is None else _sampled
+    find = _finder(sample, time, entry)
     with noting_interrupts() as interrupted:
         names, table, program, result, sample_bound, seconds = find(
             _Ask(data, card.name, arguments, solving, output, words, how)
@@ -147,7 +167,7 @@ def fit_command(
     design = program.statement.design
     tell_warnings(design, output.quiet)
     title = f"{data.target}, scored by {spelt(card.name)}"
-    made = None if result.card is None else _shown(program, result, title, threshold_by)
+    made = None if result.card is None else _shown(program, result, title, threshold_by, at)
     if made is not None:
         made = _in_words(made, words, names, output.quiet)
     more: dict[str, Any] = {} if sample is None else {"sample": sample_bound}
@@ -162,7 +182,8 @@ def fit_command(
         made.save(out)
         say(f"The card was saved in {out}.", output.quiet)
     if certificate is not None and made is not None:
-        kept = _save_certificate(certificate, program, result, data.source, output.progress)
+        source = {**data.source, **timed_source(time, entry)}
+        kept = _save_certificate(certificate, program, result, source, output.progress)
         if kept and out is not None and isinstance(made, Scorecard):
             recorded = {**made.certificate, "evidence": certificate.name}
             replace(made, certificate=recorded).save(out)
@@ -176,7 +197,7 @@ def _print_answer(
     as_json: bool,
     design: Design,
     result: Result,
-    made: Scorecard | OrdinalCard | None,
+    made: AnyCard | None,
     seconds: float,
     more: dict[str, Any],
 ) -> None:
@@ -195,7 +216,7 @@ def _worth(program: Program, result: Result, table: Any, seed: int, quiet: bool)
     from milpscore.worth import card_worth
 
     design = program.statement.design
-    stopped = result.termination is Termination.INTERRUPTED
+    stopped = result.termination is Termination.INTERRUPTED or hasattr(design, "time")
     if stopped or program.kind == "relaxed" or len(getattr(design, "levels", ())) > 2:
         return None
     X, y, cutting, _ = table or (None, None, None, None)
@@ -258,6 +279,24 @@ def _exact(ask: _Ask) -> tuple[list[str], Any, Program, Result, None, float]:
     return names, table, program, result, None, clock.seconds
 
 
+def _finder(sample: int | None, time: str | None, entry: str | None) -> Any:
+    """What finds a card: for all rows, by a sample, or of times to an event."""
+    if time is not None:
+        return partial(_timed, time=time, entry=entry)
+    return _exact if sample is None else _sampled
+
+
+def _timed(
+    ask: _Ask, time: str, entry: str | None
+) -> tuple[list[str], Any, Program, Result, None, float]:
+    """The same of a table of times to an event."""
+    names, table, design = timed_design(ask.data, time, entry)
+    ask.words.check(names)
+    clock = Clock.of(ask.solving.time_limit)
+    program, result = _solved(design, ask, clock)
+    return names, table, program, result, None, clock.seconds
+
+
 def _all_rows(ask: _Ask) -> tuple[list[str], Any, Program, Result, None, float]:
     """The same of a table with too many patterns for an exact search."""
     from milpscore.data.sources import names_of
@@ -297,14 +336,14 @@ def _solved(design: Design, ask: _Ask, clock: Clock) -> tuple[Program, Result]:
 
 
 def _as_report(
-    design: Design, result: Result, made: Scorecard | OrdinalCard | None, seconds: float
+    design: Design, result: Result, made: AnyCard | None, seconds: float
 ) -> dict[str, Any]:
     """The object of ``--json``: everything known about a solve, by the names of tables."""
-    from milpscore.scorecard import OrdinalCard
+    from milpscore.scorecard import OrdinalCard, SurvivalCard
 
-    card = made.card if isinstance(made, OrdinalCard) else made
+    card = made.card if isinstance(made, OrdinalCard | SurvivalCard) else made
     counted = int(design.rows[design.weight > 0].sum())
-    errors = None if card is None else card.certificate["errors"]
+    errors = None if card is None else card.certificate.get("errors")
     shown = ("coefficients", "intercept", "threshold", "terms", "bins")
     timed = ("build_seconds", "load_seconds", "solve_seconds")
     return {
@@ -321,16 +360,20 @@ def _as_report(
         "seconds": seconds,
         **{name: getattr(result, name) for name in timed},
         **(_groups(made) if isinstance(made, OrdinalCard) else {}),
+        **(survival_report(made) if isinstance(made, SurvivalCard) else {}),
     }
 
 
 def _shown(
-    program: Program, result: Result, title: str, threshold_by: str | None
-) -> Scorecard | OrdinalCard:
+    program: Program, result: Result, title: str, threshold_by: str | None, at: str | None
+) -> AnyCard:
     """The card as it is printed: of more than two classes with its groups."""
-    from milpscore.scorecard import certified_card, ordinal_card
+    from milpscore.data import SurvivalDesign
+    from milpscore.scorecard import certified_card, ordinal_card, survival_card
 
     statement = program.statement
+    if isinstance(statement.design, SurvivalDesign):
+        return survival_card(program, result, title, at=None if at is None else numbers_of(at))
     if len(getattr(statement.design, "levels", ())) <= 2:
         return certified_card(
             statement.design, result, title, statement=statement, threshold_by=threshold_by
@@ -340,9 +383,7 @@ def _shown(
     return ordinal_card(program, result, title)
 
 
-def _in_words(
-    made: Scorecard | OrdinalCard, words: WordOptions, names: list[str], quiet: bool
-) -> Scorecard | OrdinalCard:
+def _in_words(made: AnyCard, words: WordOptions, names: list[str], quiet: bool) -> AnyCard:
     """The card in its readers' words."""
     from milpscore.scorecard import Scorecard
 
@@ -365,7 +406,7 @@ def _groups(card: OrdinalCard) -> dict[str, Any]:
     }
 
 
-def _as_text(card: Scorecard | OrdinalCard, result: Result, seconds: float) -> str:
+def _as_text(card: AnyCard, result: Result, seconds: float) -> str:
     """The card, its certificate, and how the solve went, for a person."""
     note = f"\nNote: {result.message}." if result.message else ""
     return (
@@ -461,8 +502,8 @@ def list_command() -> None:
         return fill(text, 79, initial_indent=" " * 6, subsequent_indent=" " * 8)
 
     print_text("Formulations (--formulation NAME; the arguments are the keys of --set)")
-    for name in FORMULATIONS:
-        description = (inspect.getdoc(FORMULATIONS[name]) or "").partition("\n")[0]
+    for name in (*FORMULATIONS, *SURVIVAL_FORMULATIONS):
+        description = (inspect.getdoc(card_builder(name)) or "").partition("\n")[0]
         print_text(f"\n  {spelt(name)}\n      {description}")
         print_text(folded(f"arguments: {', '.join(settable(name))}"))
     for heading, names in (

@@ -24,7 +24,12 @@ import typer
 
 from milpscore.cli.common import require_columns, say, spelt
 from milpscore.core.errors import DataError, OptionError, SizeError, listing
-from milpscore.formulations import FORMULATIONS
+from milpscore.formulations import (
+    FORMULATIONS,
+    SURVIVAL_FORMULATIONS,
+    card_builder,
+    card_name,
+)
 from milpscore.solvers.options import Options, require_solver
 
 if TYPE_CHECKING:
@@ -488,6 +493,10 @@ class TableOptions(ColumnOptions, FileOptions):
 class DataOptions(TableOptions):
     """The table, its labels, and how its columns become those of a card."""
 
+    target: str = option(
+        DATA, "Column with the two labels; with --time, whether the event was seen.",
+        "--target", "--event", metavar="COL", show_default=False, default=...,
+    )  # fmt: skip
     raw: bool = option(
         DATA,
         "Columns as they are: numbers by the unit, a column for each category, nothing left out. "
@@ -548,7 +557,7 @@ class DataOptions(TableOptions):
 
 # ---------------------------------------------------------------- the card
 
-NAMES = [spelt(name) for name in FORMULATIONS]
+NAMES = [spelt(name) for name in (*FORMULATIONS, *SURVIVAL_FORMULATIONS)]
 ORDERED = "ordinal"
 """The formulation that takes a target of more than two labels."""
 
@@ -574,12 +583,12 @@ class CardOptions:
     )
 
     def __post_init__(self) -> None:
-        FORMULATIONS.name_of(self.formulation)
+        card_name(self.formulation)
 
     @property
     def name(self) -> str:
         """The registry's name of the formulation."""
-        return FORMULATIONS.name_of(self.formulation)
+        return card_name(self.formulation)
 
     def arguments(self, limits: LimitOptions) -> dict[str, Any]:
         """The builder's arguments from the options and ``--set``."""
@@ -626,8 +635,9 @@ class LimitOptions:
 
 def settable(formulation: str) -> tuple[str, ...]:
     """Arguments of a builder that describe the card rather than the data."""
-    names = inspect.signature(FORMULATIONS[formulation]).parameters
-    return tuple(name for name in names if name not in ("X", "y", *_OPTION_OF))
+    names = inspect.signature(card_builder(formulation)).parameters
+    timed = "time", "event", "entry"
+    return tuple(name for name in names if name not in ("X", "y", *timed, *_OPTION_OF))
 
 
 def settings_of(
@@ -676,6 +686,14 @@ SETTINGS = option(
     "--set",
     metavar="KEY=VALUE",
 )
+
+
+def numbers_of(text: str) -> list[float]:
+    """Numbers that were given with commas between them."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise OptionError(f"{text!r} is not a list of numbers such as 1,3,5") from error
 
 
 # ---------------------------------------------------------------- the solve, and what is written

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from milpscore.certificate import PROOF_SECONDS
+from milpscore.cli._survival import survival_answers, timed_target
 from milpscore.cli.common import (
     INTERRUPTED,
     counting,
@@ -44,7 +45,7 @@ from milpscore.core.writing import data_output, replacing
 
 if TYPE_CHECKING:
     from milpscore.certificate import Certificate
-    from milpscore.scorecard import OrdinalCard, Scorecard
+    from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard
 
 NOT_PROVED = 1
 
@@ -90,13 +91,13 @@ def card_command(
     """
     require_file(card)
     require_folder(out)
-    from milpscore.scorecard import OrdinalCard, VotingGame
+    from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard, VotingGame
 
     loaded = loaded_card(card)
     worded = (
-        replace(loaded, card=words.on(loaded.card))
-        if isinstance(loaded, OrdinalCard)
-        else words.on(loaded)
+        words.on(loaded)
+        if isinstance(loaded, Scorecard)
+        else replace(loaded, card=words.on(loaded.card))
     )
     if format != "card":
         what, name = {
@@ -104,10 +105,14 @@ def card_command(
         }[format]  # fmt: skip
         if out is None:
             raise OptionError(f"--format {format} takes --out {name}")
+        if isinstance(worded, SurvivalCard):
+            raise OptionError(
+                "a survival card is written as .txt, .html, .sql or .json: --out FILE"
+            )
         getattr(worded, what)(out)
         say(f"The {what} was written to {out}.")
         return
-    if isinstance(worded, OrdinalCard):
+    if isinstance(worded, OrdinalCard | SurvivalCard):
         if out is None:
             print_text(worded.to_text())
             return
@@ -175,13 +180,17 @@ def predict_command(
     from milpscore.data import read_frame
     from milpscore.data.cells import disguised
     from milpscore.data.sources import at_size, is_file
-    from milpscore.scorecard import OrdinalCard
+    from milpscore.scorecard import OrdinalCard, SurvivalCard
     from milpscore.scorecard.streaming import answers_of, predict_file, refuse_taken
 
     asked: dict[str, Any] = {
         "unseen": unseen, "scores": scores, "probabilities": probabilities, "groups": groups,
     }  # fmt: skip
     loaded = loaded_card(card)
+    if isinstance(loaded, SurvivalCard):
+        frame = read_frame(data, **written.reading, as_text=disguised(loaded.card.columns))
+        _as_csv(frame[kept].join(survival_answers(loaded, frame, unseen, scores)), out)
+        return
     if isinstance(loaded, OrdinalCard):
         frame = read_frame(data, **written.reading, as_text=disguised(loaded.card.columns))
         totals = loaded.score(frame, unseen=unseen)
@@ -261,7 +270,8 @@ def verify_command(
 
     made = Certificate.from_json(certificate)
     known = {**made.data, **written.reading}
-    X, y, weights = table_again(
+    again = timed_again if known.get("time") else table_again
+    X, y, weights = again(
         known, data, target, made, missing=made.data.get("missing", "error"),
         memory_limit=written.reading_memory,
     )  # fmt: skip
@@ -278,17 +288,32 @@ def verify_command(
         raise typer.Exit(NOT_PROVED)
 
 
-def loaded_card(path: Path) -> Scorecard | OrdinalCard:
-    """The card of a file: of two answers, or of ordered classes."""
+def loaded_card(path: Path) -> Scorecard | OrdinalCard | SurvivalCard:
+    """The card of a file: of two answers, of ordered classes, or of times to an event."""
     from milpscore.core.reading import Head, parsed, text_of
-    from milpscore.scorecard import OrdinalCard, Scorecard
+    from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard, survival
     from milpscore.scorecard.ordinal import KIND
 
     try:
         kind = parsed(text_of(path), Head).kind
     except DataError:
         kind = None  # the card's own reader says what is wrong
+    if kind == survival.KIND:
+        return SurvivalCard.load(path)
     return OrdinalCard.load(path) if kind == KIND else Scorecard.load(path)
+
+
+def timed_again(
+    known: Mapping[str, Any], data: Path, target: str | None, given: Any, **reading: Any
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Features, times and weights, read as for the certificate."""
+    times = [known[name] for name in ("time", "entry") if known.get(name)]
+    listed = {**known, "drop": [*known.get("drop", ()), *times]}
+    X, _, weights = table_again(listed, data, target, given, **reading)
+    if hasattr(X, "merged"):
+        raise DataError("times are read of tables that fit into memory: take a part")
+    weights.pop("class_weight")
+    return X, timed_target(data, known, target), weights
 
 
 def table_again(

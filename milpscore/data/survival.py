@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ class SurvivalDesign(Design):
 
     time: FloatArray
     entry: FloatArray
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the distinct rows with their times, in order, and the column names."""
+        numbers = np.column_stack([self.X, self.time, self.entry])
+        columns = (*self.columns, Column("time", "time"), Column("entry", "entry"))
+        plain = Design(numbers, self.y, self.weight, columns, counts=self.counts)
+        return plain.fingerprint
 
     @property
     def event(self) -> BoolArray:
@@ -78,11 +87,13 @@ def make_survival_design(
     if y is not None:
         if given["time"] is not None or given["event"] is not None:
             raise DataError("give either y or time and event: both hold the same")
-        given["event"], given["time"] = structured(y)
+        given["event"], given["time"], *late = structured(y)
+        given["entry"] = late[0] if late else given["entry"]
     if given["time"] is None or given["event"] is None:
         raise DataError("{time} and {event} are needed: when, and whether it happened", time=...)
-    seen, ends = _events(given["event"]), _times("time", given["time"])
+    seen, ends = events_of(given["event"]), times_of("time", given["time"])
     starts = entries_of(given["entry"], len(ends))
+    _refuse_lengths(len(X) if hasattr(X, "__len__") else len(ends), seen, ends, starts)
     # the labels only have to be two: what became of the rows is put in their place
     base = make_design(
         X, np.arange(len(ends)) % 2, sample_weight=sample_weight, positive=1, columns=columns,
@@ -93,11 +104,7 @@ def make_survival_design(
 
 def timed(base: Design, event: BoolArray, time: FloatArray, entry: FloatArray) -> SurvivalDesign:
     """Put checked times, (n,) each, in the place of a design's classes."""
-    if len({len(base.y), len(event), len(time), len(entry)}) > 1:
-        raise DataError(
-            f"{len(base.y)} rows, {len(time)} times, {len(event)} events and {len(entry)} entries: "
-            "one each per row"
-        )
+    _refuse_lengths(len(base.y), event, time, entry)
     _refuse(~(time > 0.0), "a time that is not above 0", time)
     _refuse(~(entry >= 0.0), "an entry below 0", entry)
     _refuse(~(entry < time), "an entry at or after the time it ends", entry)
@@ -106,6 +113,15 @@ def timed(base: Design, event: BoolArray, time: FloatArray, entry: FloatArray) -
     fields = {name: getattr(base, name) for name in Design.__dataclass_fields__}
     fields |= {"y": np.where(event, 1, -1), "classes": (False, True), "class_factors": None}
     return SurvivalDesign(**fields, time=time, entry=entry)
+
+
+def _refuse_lengths(rows: int, event: BoolArray, time: FloatArray, entry: FloatArray) -> None:
+    """Raise DataError unless there is one of each per row."""
+    if {len(event), len(time), len(entry)} != {rows}:
+        raise DataError(
+            f"{rows} rows, {len(time)} times, {len(event)} events and {len(entry)} entries: "
+            "one each per row"
+        )
 
 
 def named_times(X: Any, given: dict[str, Any]) -> Named:
@@ -124,39 +140,45 @@ def named_times(X: Any, given: dict[str, Any]) -> Named:
     return X.drop(columns=list(named.values())), {**given, **found}
 
 
-def structured(y: Any) -> tuple[Any, Any]:
-    """Return (events, times) of an array in scikit-survival's form."""
+def structured(y: Any) -> tuple[Any, ...]:
+    """Return (events, times) of an array in scikit-survival's form, and entries if it has them."""
     array = np.asarray(y)
     names = array.dtype.names or ()
     flags = [name for name in names if array.dtype[name] == np.bool_]
-    numbers = [name for name in names if array.dtype[name].kind in "fiu"]
-    if len(names) != 2 or len(flags) != 1 or len(numbers) != 1:
+    late = ["entry"] if "entry" in names else []
+    numbers = [name for name in names if array.dtype[name].kind in "fiu" and name not in late]
+    if len(names) != 2 + len(late) or len(flags) != 1 or len(numbers) != 1:
         raise DataError(
             "y must be a structured array of two fields, a boolean event and a time: make one with "
             "sksurv.util.Surv.from_arrays(event, time)"
         )
-    return array[flags[0]], array[numbers[0]].astype(np.float64)
+    return array[flags[0]], *(array[name].astype(np.float64) for name in (*numbers, *late))
 
 
-def survival_target(event: Any, time: Any) -> np.ndarray:
+def survival_target(event: Any, time: Any, entry: Any = None) -> np.ndarray:
     """Return events and times as a structured array, in scikit-survival's form.
 
     Parameters
     ----------
     event : array of shape (n,), booleans or 0 and 1
     time : array of shape (n,)
+    entry : array of shape (n,), optional
+        When rows came under observation; a third field, which scikit-survival does not know.
 
     Returns
     -------
     structured ndarray of shape (n,), with the fields "event" and "time"
     """
-    seen, ends = _events(event), _times("time", time)
-    target = np.empty(len(ends), dtype=[("event", "?"), ("time", "f8")])
+    seen, ends = events_of(event), times_of("time", time)
+    fields = [("event", "?"), ("time", "f8"), *([] if entry is None else [("entry", "f8")])]
+    target = np.empty(len(ends), dtype=fields)
     target["event"], target["time"] = seen, ends
+    if entry is not None:
+        target["entry"] = times_of("entry", entry)
     return target
 
 
-def _events(values: Any) -> BoolArray:
+def events_of(values: Any) -> BoolArray:
     """Return events as booleans."""
     column = pd.Series(unmasked(values))
     if column.isna().any():
@@ -173,7 +195,7 @@ def _events(values: Any) -> BoolArray:
     return np.asarray(numbers == 1.0)
 
 
-def _times(name: str, values: Any) -> FloatArray:
+def times_of(name: str, values: Any) -> FloatArray:
     """Return finite times."""
     found = pd.to_numeric(pd.Series(unmasked(values)), errors="coerce").to_numpy(np.float64)
     _refuse(~np.isfinite(found), f"a missing or infinite {name}", found)
@@ -192,4 +214,4 @@ def _refuse(bad: BoolArray, what: str, values: FloatArray) -> None:
 
 def entries_of(entry: Any, rows: int) -> FloatArray:
     """Return when rows came under observation, (n,): at 0 if nothing is said."""
-    return np.zeros(rows) if entry is None else _times("entry", entry)
+    return np.zeros(rows) if entry is None else times_of("entry", entry)

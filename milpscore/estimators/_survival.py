@@ -211,7 +211,7 @@ threads, client, memory_limit, random_state, verbose :
         float
             Between 0 and 1; 1/2 if all totals are equal.
         """
-        event, time = structured(y)
+        event, time, *_ = structured(y)
         return float(_sksurv("metrics").concordance_index_censored(event, time, self.predict(X))[0])
 
     def certificate(self, **options: Any) -> Certificate:
@@ -238,7 +238,8 @@ threads, client, memory_limit, random_state, verbose :
             return X
         if y is None:
             raise DataError("y is needed: a structured array of events and times")
-        event, time = structured(y)
+        event, time, *late = structured(y)
+        entry = late[0] if late else entry
         # bins may see which rows have an event; where all have one, there is nothing to see
         labels = event if len(np.unique(event)) > 1 else np.arange(len(event)) % 2
         base = self.binner_.fit_design(

@@ -27,6 +27,7 @@ from ._registry import (
     FORMULATIONS as FORMULATIONS,
     SURVIVAL_FORMULATIONS as SURVIVAL_FORMULATIONS,
     card_builder as card_builder,
+    card_name as card_name,
 )
 from ._risk_score import (
     BEYOND as BEYOND,

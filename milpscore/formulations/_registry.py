@@ -30,11 +30,16 @@ SURVIVAL_FORMULATIONS: Registry[Builder] = Registry(
 """Those of times to an event, over whole points."""
 
 
+def card_name(name: str) -> str:
+    """Return the registry's name of a formulation over whole points."""
+    plain = name.replace("-", "_")
+    return plain if plain in SURVIVAL_FORMULATIONS else FORMULATIONS.name_of(name)
+
+
 def card_builder(name: str) -> Builder:
     """Return the builder of a name among those over whole points."""
-    plain = name.replace("-", "_")
-    known = SURVIVAL_FORMULATIONS if plain in SURVIVAL_FORMULATIONS else FORMULATIONS
-    return known[name]
+    known = card_name(name)
+    return (SURVIVAL_FORMULATIONS if known in SURVIVAL_FORMULATIONS else FORMULATIONS)[known]
 
 
 CONIC_FORMULATIONS: Registry[ConicBuilder] = Registry(

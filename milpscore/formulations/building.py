@@ -441,7 +441,7 @@ def later(
 P = ParamSpec("P")
 Stated = TypeVar("Stated", bound=Program)
 
-DATA = ("X", "y", "sample_weight", "class_weight", "positive")
+DATA = ("X", "y", "sample_weight", "class_weight", "positive", "time", "event", "entry")
 """Arguments of a builder that describe the data; the others describe the program."""
 
 

@@ -17,6 +17,16 @@ from milpscore.core.statement import InterceptRule, ScaleRange
 from milpscore.data.survival import SurvivalDesign
 from milpscore.losses.kinds import RiskLoss
 
+
+@dataclass(frozen=True)
+class HazardsPolicy:
+    """What sums of exponentials are tuned with."""
+
+    least_sum: float = 1e-200  # below it a sum is taken anew, from the largest score it holds
+
+
+POLICY = HazardsPolicy()
+
 ExposureKind = Literal["time", "at_risk"]
 
 
@@ -92,32 +102,71 @@ class HazardRows:
     died: FloatArray
     total: FloatArray
 
-    def _parts(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (exp(z - top), its sums over exposures, the logs of these with top)."""
+    def _sums(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+        """Return exp(z - top), its sums over exposures, the logs of these with top; odd columns.
+
+        Odd is a column of z, (n, V), where all that an interval exposes lies so far below the top
+        that its sum underflows.
+        """
         top = z.max(axis=0)
         grown = np.exp(z - top)
         sums = self.exposed.T @ grown
-        # a baseline no row is exposed to has no events either
-        return grown, sums, np.log(np.where(sums > 0.0, sums, 1.0)) + top
+        small = (sums[self.total > 0] < POLICY.least_sum).any(axis=0)
+        odd: IntArray = np.flatnonzero(small).astype(np.int64)
+        # an interval that no row is exposed to has no events either
+        sums = np.where(sums > 0.0, sums, 1.0)
+        return grown, sums, np.log(sums) + top, odd
+
+    def _logs(self, z: FloatArray) -> FloatArray:
+        """Return the logs of the sums of scores (n,) interval by interval, (K,)."""
+        found = np.zeros(len(self.total))
+        for k in np.flatnonzero(self.total):
+            own = self.exposed[:, k] > 0.0
+            top = z[own].max()
+            found[k] = top + np.log(self.exposed[own, k] @ np.exp(z[own] - top))
+        return found
+
+    def _table(self, z: FloatArray, logs: FloatArray) -> FloatArray:
+        """Return p at scores (n,) and the logs of the sums, (n, K); 0 where there are no events."""
+        with np.errstate(divide="ignore"):
+            powers = np.log(self.exposed[:, self.total > 0]) + z[:, None] - logs[self.total > 0]
+        found = np.zeros(self.exposed.shape)
+        found[:, self.total > 0] = np.exp(powers)
+        return found
+
+    def _values(self, z: FloatArray) -> FloatArray:
+        """Return the logs of the sums, (K,) or (K, V)."""
+        *_, logs, odd = self._sums(z)
+        if not len(odd):
+            return logs
+        if z.ndim == 1:
+            return self._logs(z)
+        for v in odd:
+            logs[:, v] = self._logs(z[:, v])
+        return logs
 
     def mean(self, z: FloatArray) -> Any:
         """Return F at scores (n,), or (V,) at (n, V); infinite where a score is."""
         with np.errstate(over="ignore", invalid="ignore"):
-            means = self.total @ self._parts(z)[2] - self.died @ z
+            means = self.total @ self._values(z) - self.died @ z
         if z.ndim == 1:
             return float(means) if math.isfinite(means) else math.inf
         return np.where(np.isnan(means), np.inf, means)
 
     def terms(self, z: FloatArray) -> FloatArray:
         """Return what F is the sum of, and twice as much once more, cancelled: for its rounding."""
-        logs = self._parts(z)[2]
+        logs = self._values(z)
         return np.concatenate([self.total * logs, -self.died * z, self.total, -self.total])
 
     def _share(self, z: FloatArray) -> FloatArray:
-        """Return sum_k D_k p_k, shape of z."""
-        grown, sums, _ = self._parts(z)
-        held = self.total if z.ndim == 1 else self.total[:, None]
-        return np.asarray(grown * (self.exposed @ (held / sums)))
+        """Return sum_k D_k p_k at scores (n,) or (n, V), shape of z."""
+        if z.ndim == 1:
+            return self._share(z[:, None])[:, 0]
+        grown, sums, _, odd = self._sums(z)
+        share = np.asarray(grown * (self.exposed @ (self.total[:, None] / sums)))
+        for v in odd:
+            share[:, v] = self._table(z[:, v], self._logs(z[:, v])) @ self.total
+        return share
 
     def pull(self, z: FloatArray) -> FloatArray:
         """Return the derivative of F."""
@@ -125,20 +174,28 @@ class HazardRows:
         return self._share(z) - died
 
     def size(self, z: FloatArray) -> float:
-        """Return the sum of both parts of the derivative: they cancel."""
-        return 2.0 * float(self.total.sum())
+        """Return more than the sum of both parts of the derivative, which cancel.
+
+        The farther apart scores lie, the more their exponentials round off.
+        """
+        return float(self.total.sum()) * (4.0 + 0.25 * float(np.ptp(z)))
 
     def bend(self, z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return (h, C), C of one column per interval."""
-        grown, sums, _ = self._parts(z)
-        shared = grown[:, None] * self.exposed * (np.sqrt(self.total) / sums)
-        return self._share(z), shared
+        grown, sums, _, odd = self._sums(z)
+        table = grown[:, None] * self.exposed / sums
+        if len(odd):
+            table = self._table(z, self._logs(z))
+        return table @ self.total, table * np.sqrt(self.total)
 
     def along(self, z: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
         """Return first and second derivatives along the slope; F ignores what all scores share."""
-        grown, sums, _ = self._parts(z)
+        grown, sums, _, odd = self._sums(z)
         q = grown * (self.exposed @ (self.total[:, None] / sums))
         means = (self.exposed.T @ (grown * t)) / sums
+        for v in odd:
+            table = self._table(z[:, v], self._logs(z[:, v]))
+            q[:, v], means[:, v] = table @ self.total, table.T @ t[:, v]
         nothing = np.zeros(z.shape[1])
         slope = ((q - self.died[:, None]) * t).sum(axis=0)
         bend = (q * t * t).sum(axis=0) - self.total @ (means * means)
@@ -159,7 +216,9 @@ class HazardRows:
 
     def at_rows(self, merged: HazardRows, z: FloatArray, labels: IntArray) -> FloatArray:
         """Return the derivative in these rows' scores, those of their groups being z."""
-        grown, sums, _ = merged._parts(z)
+        grown, sums, _, odd = merged._sums(z)
+        if len(odd):
+            return self._table(z[labels], merged._logs(z)) @ self.total - self.died
         return np.asarray(grown[labels] * (self.exposed @ (self.total / sums)) - self.died)
 
 
@@ -255,12 +314,14 @@ class SurvivalLoss(RiskLoss):
     def exact_mean(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> float:
         """Return the mean loss, each sum rounded once."""
         rows, z = self.base.of(y), totals.scores(intercept) / self.fixed
-        top = float(z.max())
-        grown = np.exp(z - top)
-        sums = [math.fsum((column * grown).tolist()) for column in rows.exposed.T]
-        logs = [math.log(total) + top if total > 0.0 else -math.inf for total in sums]
-        held = [d * log for d, log in zip(rows.total.tolist(), logs, strict=True) if d > 0.0]
-        return math.fsum([*held, *(-rows.died * z).tolist()])
+        parts = (-rows.died * z).tolist()
+        for events, exposed in zip(rows.total.tolist(), rows.exposed.T, strict=True):
+            if events > 0.0:
+                own = exposed > 0.0
+                top = float(z[own].max())
+                total = math.fsum((exposed[own] * np.exp(z[own] - top)).tolist())
+                parts += [events * math.log(total), events * top]
+        return math.fsum(parts)
 
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule

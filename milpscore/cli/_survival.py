@@ -1,0 +1,107 @@
+"""What ``milpscore fit --time`` and the commands of its cards do apart from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from milpscore.core.errors import DataError, OptionError, TooManyPatternsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from milpscore.cli.groups import CardOptions, DataOptions
+    from milpscore.data import SurvivalDesign
+    from milpscore.scorecard import SurvivalCard
+
+SURVIVAL = "survival_score"
+
+
+def timed_source(time: str | None, entry: str | None) -> dict[str, str]:
+    """Return the columns of times for a certificate."""
+    given = {"time": time, "entry": entry}
+    return {name: column for name, column in given.items() if column is not None}
+
+
+def timed_card(
+    card: CardOptions, time: str | None, further: str | None, refused: Mapping[str, Any]
+) -> CardOptions:
+    """Return the options of a card, of a survival score where times are named."""
+    if time is None:
+        if further:
+            raise OptionError("--entry and --at belong to --time")
+        if card.name == SURVIVAL:
+            raise OptionError("survival-score needs --time COL, and --event COL")
+        return card
+    if card.name not in ("risk_score", SURVIVAL):
+        raise OptionError("--time is of a survival score: leave out --formulation")
+    for name, value in refused.items():
+        if value is not None:
+            raise OptionError(f"{{{name}}} has no meaning for times to an event", **{name: ...})
+    return replace(card, formulation="survival-score")
+
+
+def timed_design(
+    data: DataOptions, time: str, entry: str | None
+) -> tuple[list[str], tuple[Any, ...], SurvivalDesign]:
+    """Return the names of the features, the table, and its design with times."""
+    from milpscore.data import read_frame
+    from milpscore.data.survival import entries_of, events_of, timed, times_of
+
+    own = [time] if entry is None else [time, entry]
+    quoted = ",".join('"' + name.replace('"', '""') + '"' for name in own)
+    data = replace(data, drop=quoted if data.drop is None else f"{data.drop},{quoted}")
+    try:
+        table = data.table("risk_score", rows=True)
+    except TooManyPatternsError:
+        table = (None, None, None, {})
+    if table[1] is None:
+        raise DataError(
+            "times are read of tables that fit into memory: name fewer --features, or take a part"
+        )
+    frame = read_frame(data.data, **data.reading)
+    base = data.design("risk_score", table)
+    starts = entries_of(None if entry is None else frame[entry], len(frame))
+    seen, ends = events_of(frame[data.target]), times_of("time", frame[time])
+    return data.names(table), table, timed(base, seen, ends, starts)
+
+
+def timed_target(data: Path, known: Mapping[str, Any], target: str | None) -> Any:
+    """Return events, times and entries of a certificate's table as a structured array."""
+    from milpscore.data import read_frame, survival_target
+
+    reading = {name: known[name] for name in ("decimal", "encoding", "sheet") if known.get(name)}
+    frame = read_frame(data, **reading)
+    entry = None if known.get("entry") is None else frame[known["entry"]]
+    return survival_target(frame[target or known["target"]], frame[known["time"]], entry)
+
+
+def survival_report(card: SurvivalCard) -> dict[str, Any]:
+    """Return what ``--json`` prints of a survival card."""
+    known = card.card.certificate
+    return {
+        "scale": card.scale, "times": list(card.times), "events": known["events"],
+        "cuts": list(card.cuts), "hazard": list(card.hazard),
+        "groups": [
+            {
+                "total": [each.least, each.most], "rows": each.rows, "events": each.events,
+                "risk": list(each.stated),
+                "observed": [None if seen != seen else seen for seen in each.observed],  # noqa: PLR0124
+            }
+            for each in card.groups
+        ],
+    }  # fmt: skip
+
+
+def survival_answers(
+    card: SurvivalCard, frame: pd.DataFrame, unseen: Any, scores: bool
+) -> pd.DataFrame:
+    """Return a table's risks at the card's times, and with ``scores`` the totals."""
+    import pandas as pd
+
+    totals = card.score(frame, unseen=unseen)
+    risks = card.risks(totals)
+    columns = {f"risk by {time:g}": risks[:, k] for k, time in enumerate(card.times)}
+    return pd.DataFrame({**({"total": totals} if scores else {}), **columns})
