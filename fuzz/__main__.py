@@ -91,6 +91,15 @@ def _certificates(rng: Random, counts: Counts) -> None:
         raise Failed(wrong, None)
 
 
+def _times(rng: Random, counts: Counts) -> None:
+    from fuzz.times import check_times
+
+    try:
+        check_times(rng, counts)
+    except Wrong as wrong:
+        raise Failed(wrong, None) from wrong
+
+
 KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
     **{form: _case(form, "solve") for form in ENGINES},
     "free_scale": _case("free_scale", "solve"),
@@ -105,6 +114,7 @@ KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
     ),
     "front": lambda rng, counts: _any(rng, counts, "front", ["slim", "hinge", "risk_score"]),
     "verify": lambda rng, counts: _any(rng, counts, "verify", [*ENGINES, "free_scale", "cells"]),
+    "survival": _times,
     "certificate": _certificates,
     "prox": _prox,
     "files": _files,

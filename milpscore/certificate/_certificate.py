@@ -423,7 +423,7 @@ def _leaves(
     statement = program.statement
     loss, other = statement.loss, cards["other"]
     known = isinstance(loss, Hinge | ZeroOne) or (
-        isinstance(loss, RiskLoss) and loss.name in SMOOTH
+        isinstance(loss, RiskLoss) and loss.name in (*SMOOTH, "survival")
     )
     if result.kind != "exact" or not known or other:
         why = f" with {other[0]}" if other else "" if known else f" with loss {loss.name}"

@@ -29,7 +29,7 @@ from milpscore_check.cards import LOSSES, Cards
 from milpscore_check.hazards import Life
 from milpscore_check.proof import Data
 
-SMOOTH = LOSSES - {"hinge", "zero_one"}
+SMOOTH = LOSSES - {"hinge", "zero_one", "survival"}
 """Losses of risk scores whose lines and cells the checker knows."""
 
 

@@ -532,8 +532,7 @@ def _missed_by_cells(
     statement, X = space.statement, space.statement.design.merged.X
     two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all()
     known = isinstance(statement.loss, Hinge) or statement.loss.name in SMOOTH
-    coupled = getattr(statement.loss, "coupled", False)  # cells of such rows lose nothing apart
-    if coupled or not (known and two_valued and space.terms < space.p):
+    if not (known and two_valued and space.terms < space.p):
         return None
     cards = Cards(plain_cards(statement), space.p)
     try:

@@ -53,6 +53,14 @@ def timed_design(
     own = [time] if entry is None else [time, entry]
     quoted = ",".join('"' + name.replace('"', '""') + '"' for name in own)
     data = replace(data, drop=quoted if data.drop is None else f"{data.drop},{quoted}")
+    frame = read_frame(data.data, **data.reading)
+    seen, ends = events_of(frame[data.target]), times_of("time", frame[time])
+    starts = entries_of(None if entry is None else frame[entry], len(frame))
+    if seen.all():
+        raise DataError(
+            "every row has an event, which the command line does not read: take survival_score in "
+            "Python"
+        )
     try:
         table = data.table("risk_score", rows=True)
     except TooManyPatternsError:
@@ -61,10 +69,7 @@ def timed_design(
         raise DataError(
             "times are read of tables that fit into memory: name fewer --features, or take a part"
         )
-    frame = read_frame(data.data, **data.reading)
     base = data.design("risk_score", table)
-    starts = entries_of(None if entry is None else frame[entry], len(frame))
-    seen, ends = events_of(frame[data.target]), times_of("time", frame[time])
     return data.names(table), table, timed(base, seen, ends, starts)
 
 
@@ -90,7 +95,7 @@ def survival_report(card: SurvivalCard) -> dict[str, Any]:
                 "risk": list(each.stated),
                 "observed": [None if seen != seen else seen for seen in each.observed],  # noqa: PLR0124
             }
-            for each in card.groups
+            for each in card.observed
         ],
     }  # fmt: skip
 

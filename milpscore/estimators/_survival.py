@@ -167,16 +167,16 @@ threads, client, memory_limit, random_state, verbose :
         """
         return self._totals(X) / self.card_.scale
 
-    def predict_risk(self, X: Any, times: Sequence[float] | None = None) -> FloatArray:
+    def predict_risk(self, X: Any, at: Sequence[float] | None = None) -> FloatArray:
         """The probability of an event by each time, shape (n, number of times).
 
         Parameters
         ----------
         X : DataFrame, array, list of rows, or design, shape (n, q)
-        times : sequence of float, optional
-            By default those at which the card states risks.
+        at : sequence of float, optional
+            Times, by default those at which the card states risks.
         """
-        return self.card_.risks(self._totals(X), times)
+        return self.card_.risks(self._totals(X), at)
 
     def predict_survival_function(self, X: Any, return_array: bool = False) -> Any:
         """The probability of no event by each of ``unique_times_``.

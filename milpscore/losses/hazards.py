@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from milpscore.core.card import FloatTotals, Totals
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.card import Card, FloatTotals, Totals
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, ScaleRange
 from milpscore.data.survival import SurvivalDesign
@@ -260,6 +260,23 @@ class Hazards:
         rows, raw = self.design.merged, self.raw
         exposed = np.column_stack([rows.sums(column) for column in raw.exposed.T])
         return HazardRows(exposed, rows.sums(raw.died), self.total)
+
+    def as_decisions(self, near: Card | None = None) -> Design:
+        """Return rows of two classes whose logistic loss resembles this one near a card.
+
+        Each row stands twice: as an event, and as the events that its exposure lets expect at the
+        card's baseline. Where scores are 0 the derivatives are proportional.
+        """
+        design, rows = self.design, self.raw
+        z = np.zeros(len(rows.died))
+        if near is not None:
+            z = design.X @ near.coefficients.astype(np.float64) / float(near.scale or 1)
+            z -= float(rows.died @ z / rows.died.sum())
+        expected = rows.pull(z) + rows.died
+        with np.errstate(over="ignore"):
+            weight = np.concatenate([rows.died, expected * np.exp(-z)])
+        sides = np.repeat([1, -1], len(rows.died))
+        return Design(np.vstack([design.X, design.X]), sides, weight, design.columns, design.blocks)
 
     def of(self, y: IntArray) -> HazardRows:
         """Return the rows whose answers are this very array: the design's, or its merged ones."""

@@ -80,7 +80,7 @@ class SurvivalCard:
         Whether it rises evenly within an interval, or at its end.
     times : tuple of float
         The times at which risks are printed.
-    groups : tuple of TotalGroup
+    observed : tuple of TotalGroup
         The training rows by their totals.
 
     Raises
@@ -95,7 +95,7 @@ class SurvivalCard:
     hazard: tuple[float, ...]
     kind: ExposureKind
     times: tuple[float, ...]
-    groups: tuple[TotalGroup, ...] = ()
+    observed: tuple[TotalGroup, ...] = ()
 
     def __post_init__(self) -> None:
         cuts, hazard = np.array(self.cuts), np.array(self.hazard)
@@ -123,22 +123,22 @@ class SurvivalCard:
             return np.asarray(np.interp(times, cuts, hazard))
         return np.asarray(hazard[np.searchsorted(cuts, times, side="right") - 1])
 
-    def risks(self, totals: FloatArray, times: Sequence[float] | None = None) -> FloatArray:
+    def risks(self, totals: FloatArray, at: Sequence[float] | None = None) -> FloatArray:
         """Return the probability of an event by each time, shape (n, number of times).
 
         Parameters
         ----------
         totals : array of shape (n,)
             Of :meth:`score`.
-        times : sequence of float, optional
-            By default those of the card; at least 0 and up to the last cut.
+        at : sequence of float, optional
+            Times, by default those of the card; at least 0 and up to the last cut.
 
         Raises
         ------
         OptionError
             A time lies beyond the last cut: the data say nothing of it.
         """
-        asked = np.asarray(self.times if times is None else times, dtype=np.float64)
+        asked = np.asarray(self.times if at is None else at, dtype=np.float64)
         if not ((asked >= 0) & (asked <= self.cuts[-1])).all():
             raise OptionError(
                 f"the card knows risks at times from 0 to {self.cuts[-1]:g}, where the last event "
@@ -213,7 +213,7 @@ class SurvivalCard:
         head = ["Total", "Rows", "Events"]
         head += [text for time in at for text in (f"risk by {time}", "seen")]
         rows = []
-        for group in self.groups:
+        for group in self.observed:
             ends = number(group.least), number(group.most)
             cells = [ends[0] if ends[0] == ends[1] else " to ".join(ends)]
             cells += [str(group.rows), str(group.events)]
@@ -270,7 +270,7 @@ class SurvivalCard:
             "times": self.times,
             "groups": [
                 {**vars(each), "observed": [None if np.isnan(o) else o for o in each.observed]}
-                for each in self.groups
+                for each in self.observed
             ],
             "card": json.loads(self.card.to_json()),
         }
@@ -443,7 +443,7 @@ def survival_card(
         replace(card, certificate=certificate), float(scale), tuple(cuts.tolist()),
         tuple(hazard.tolist()), intervals.kind, times,
     )  # fmt: skip
-    return replace(made, groups=_groups(made, design))
+    return replace(made, observed=_groups(made, design))
 
 
 def _groups(card: SurvivalCard, design: SurvivalDesign) -> tuple[TotalGroup, ...]:

@@ -169,10 +169,15 @@ def fast_risk_cards(statement: Statement, least: float, time_limit: float) -> tu
     return held.card, search.steeper(held)
 
 
-def fast_points(statement: Statement, work: Work, multiples: int = 1) -> IntArray:
+def fast_points(
+    statement: Statement, work: Work, multiples: int = 1, near: Card | None = None
+) -> IntArray:
     """Return points (V, p) for any loss: the best fast risk scores per size, and no points."""
-    # the caller judges ``multiples`` of each: as many are returned as the work left reaches for
-    design = statement.design
+    # the caller judges ``multiples`` of each: as many are returned as the work left reaches for;
+    # a loss of rows that lose together is searched as it is near a card
+    loss: Any = statement.loss
+    coupled = getattr(loss, "coupled", False)
+    design = loss.base.as_decisions(near) if coupled else statement.design
     plain = replace(
         _plain_statement(design, None, None, None), coef_min=statement.coef_min,
         coef_max=statement.coef_max, coef_sets=statement.coef_sets, max_terms=statement.max_terms,

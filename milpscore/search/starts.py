@@ -255,6 +255,9 @@ def fast_cards(
             return card, card
         multiples = 1 if isinstance(statement.loss, ZeroOne) else POLICY.judged_starts
         points = fast_points(statement, work, multiples)
+        if getattr(statement.loss, "coupled", False):  # and once more, near the best of these
+            near = _best_of(statement, points[statement.allows(points)])
+            points = np.vstack([points, fast_points(statement, work, multiples, near)])
     except FormulationError:  # no card at all: the empty one is judged by the caller
         return None, None
     if multiples > 1:  # but under the 0-1 loss the size of the points counts too
@@ -262,6 +265,8 @@ def fast_cards(
         points = np.unique((times * points).reshape(-1, points.shape[1]), axis=0)
     points = points[statement.allows(points)]
     best = _best_of(statement, points)
+    if best is not None and getattr(statement.loss, "coupled", False):
+        best = coordinate_descent(statement, best, max_work=POLICY.descent_totals)
     if best is None or best.scale is None or scales is None or best.scale >= least:
         return best, best
     loss: Any = statement.loss

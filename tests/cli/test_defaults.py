@@ -21,7 +21,7 @@ from milpscore.core.statement import LAM
 from milpscore.data import Binner
 from milpscore.estimators import FormulationClassifier
 from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
-from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS
+from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, SURVIVAL_FORMULATIONS
 from milpscore.solvers.options import ConicOptions, Options
 from milpscore_study import Study
 
@@ -80,12 +80,16 @@ EXCEPTIONS = {
     ("scale", "scorecard.RiskScale"): "a card's own",
     ("lam", "builder risk_score"): "no penalty unless one is named",
     ("lam", "builder slim"): "likewise",
+    ("lam", "builder survival_score"): "likewise",
+    ("lam", "estimators.SurvivalScoreEstimator"): "likewise",
     ("lam", "estimators.RiskScoreClassifier"): "likewise",
     ("lam", "estimators.SlimClassifier"): "likewise",
     ("lam", "estimators.Penalised*"): "None leaves a penalty its own; LAM for a name",
     ("penalty", "command path"): "l1: the one most ask for",
     ("penalty", "*risk_score"): "none unless one is named",
     ("penalty", "builder slim"): "likewise",
+    ("penalty", "builder survival_score"): "likewise",
+    ("penalty", "estimators.SurvivalScoreEstimator"): "likewise",
     ("penalty", "estimators.RiskScoreClassifier"): "likewise",
     ("penalty", "estimators.SlimClassifier"): "likewise",
     ("penalty", "search.proximal_start"): "the statement's own",
@@ -137,7 +141,7 @@ def doors() -> Iterator[tuple[str, Any]]:
                 for method, function in vars(found).items():
                     if inspect.isfunction(function) and not method.startswith("_"):
                         yield f"{room}.{name}.{method}", function
-    for registry in (FORMULATIONS, CONIC_FORMULATIONS):
+    for registry in (FORMULATIONS, SURVIVAL_FORMULATIONS, CONIC_FORMULATIONS):
         yield from ((f"builder {name}", registry[name]) for name in registry)
     commands = ((name, COMMANDS[name]) for name in COMMANDS)
     yield from (

@@ -1,0 +1,101 @@
+"""``milpscore fit --time``, and what is done with its cards."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from milpscore.cli.app import app
+from milpscore_check.report import check
+from tests.survival_cases import small_times
+
+
+def run(*arguments: object) -> Any:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    design = small_times(1, rows=120, late=True)
+    frame = pd.DataFrame(design.X, columns=["a", "b, c", "d"])
+    frame = frame.assign(
+        years=design.time, died=(design.y > 0).astype(int), came=design.entry, id=np.arange(120)
+    )
+    frame.to_csv(path := tmp_path_factory.mktemp("times") / "t.csv", index=False)
+    return path
+
+
+def test_from_a_table_to_a_proof(table, tmp_path):
+    card, proof = tmp_path / "card.json", tmp_path / "proof.json"
+    done = run(
+        "fit", table, "--time", "years", "--event", "died", "--entry", "came", "--id", "id",
+        "--at", "0.5,1", "--max-terms", 2, "--out", card, "--certificate", proof,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "risk by 0.5" in done.stdout
+    assert "Events: " in done.stderr
+    assert {status for _, status, _ in check(table, proof)} == {"proved"}
+    verified = run("verify", proof, table)
+    assert verified.exit_code == 0, verified.output
+    answers = run("predict", card, table, "--id", "id", "--scores")
+    assert answers.exit_code == 0
+    assert answers.stdout.splitlines()[0] == "id,total,risk by 0.5,risk by 1"
+    shown = run("card", card, "--out", tmp_path / "card.html")
+    assert shown.exit_code == 0
+    assert "risk by" in (tmp_path / "card.html").read_text()
+    # the columns of times are no features
+    columns = json.loads(card.read_text())["card"]["columns"]
+    assert not {"years", "came", "id"} & {column["feature"] for column in columns}
+
+
+def test_json_holds_hazards_and_groups(table):
+    done = run(
+        "fit", table, "--time", "years", "--event", "died", "--drop", "came,id", "--max-terms", 1,
+        "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["formulation"] == "survival_score"
+    assert found["claim"] == "optimal"
+    assert len(found["cuts"]) == len(found["hazard"])
+    assert sum(group["rows"] for group in found["groups"]) == 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--target", "died", "--formulation", "survival-score"), "needs --time"),
+        (("--target", "died", "--entry", "came"), "belong to --time"),
+        (("--event", "died", "--time", "weeks"), "no column 'weeks'"),
+        (("--event", "a", "--time", "years"), "use 1 or True"),
+        (("--event", "died", "--time", "years", "--formulation", "slim"), "leave out"),
+        (("--event", "died", "--time", "years", "--threshold-by", "youden"), "has no meaning"),
+        (("--event", "died", "--time", "years", "--at", "1,x"), "list of numbers"),
+        (("--event", "died", "--time", "years", "--at", "1e9"), "risks can be stated"),
+        (("--event", "died", "--time", "years", "--set", "times=0"), "whole number"),
+    ],
+    ids=str,
+)
+def test_bad_calls_say_what_to_do(table, arguments, words):
+    done = run("fit", table, *arguments, "--heuristic")
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.split())
+
+
+def test_other_commands_say_what_such_a_card_lacks(table, tmp_path):
+    card = tmp_path / "card.json"
+    given = "--time", "years", "--event", "died", "--drop", "came,id", "--heuristic"
+    assert run("fit", table, *given, "--out", card).exit_code == 0
+    for command in (
+        ("counterfactual", card, table, "--row", 1), ("report", card, table),
+        ("card", card, "--format", "calculator", "--out", tmp_path / "page.html"),
+    ):  # fmt: skip
+        done = run(*command)
+        assert done.exit_code == 2
+        assert "survival card" in done.stderr or "times to an event" in done.stderr
