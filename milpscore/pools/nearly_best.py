@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ import pandas as pd
 
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
-from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.design import BoolArray, FloatArray, IntArray, MergedRows
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError, is_number, is_whole
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
@@ -67,21 +67,26 @@ def losses_of(statement: Statement, cards: Sequence[Card]) -> FloatArray:
     """Mean weighted losses of the cards; shape (V,)."""
     rows = statement.design.merged
     points, intercepts = points_of(cards, statement.design.shape[1]), intercepts_of(cards)
-    share = rows.weight / rows.weight.sum()
     losses = np.empty(len(points))
+    mean = _mean_of(statement.loss, rows, statement.design.step)
     # a card with its own scale is scored in units of that
     scales = np.array([float(card.scale or 1) for card in cards])
     for part, scores in scores_in_parts(statement, points / scales[:, None], intercepts / scales):
-        losses[part] = share @ _row_losses(statement.loss, scores, rows.y, statement.design.step)
+        losses[part] = mean(scores)
     return losses
 
 
-def _row_losses(loss: Any, scores: FloatArray, y: IntArray, step: Fraction | None) -> FloatArray:
-    """Losses of the merged rows, shape (m, V)."""
+def _mean_of(
+    loss: Any, rows: MergedRows, step: Fraction | None
+) -> Callable[[FloatArray], FloatArray]:
+    """Return what makes mean losses (V,) of scores of the merged rows, (m, V)."""
     if isinstance(loss, ZeroOne):
-        return np.asarray(is_positive(scores, step) != (y > 0)[:, None], dtype=np.float64)
-    z = scores if isinstance(loss.scale, ScaleRange) else scores / loss.fixed
-    return np.asarray(loss.base.value(z, np.broadcast_to(loss.answers(y)[:, None], z.shape)))
+        share, positive = rows.weight / rows.weight.sum(), (rows.y > 0)[:, None]
+        return lambda scores: np.asarray(share @ (is_positive(scores, step) != positive))
+    mean, unit = loss.mean_rows(rows.y, rows.weight).mean, 1.0
+    if not isinstance(loss.scale, ScaleRange):
+        unit = loss.fixed
+    return lambda scores: np.asarray(mean(scores / unit))
 
 
 def is_positive(scores: FloatArray, step: Fraction | None) -> BoolArray:
@@ -121,7 +126,8 @@ def groups_of(statement: Statement, cards: Sequence[Card]) -> tuple[IntArray, In
         for k, i in enumerate(at):
             decisions[i] = decided.setdefault(positive[:, k].tobytes(), len(decided))
             same[i] = scored.setdefault(whole[:, k].tobytes(), len(scored))
-    return decisions, same
+    # a card of times to an event decides nothing but the order
+    return (same if getattr(statement.loss, "coupled", False) else decisions), same
 
 
 def reliance_of(

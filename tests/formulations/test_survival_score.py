@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ from milpscore.core.errors import DataError, FormulationError, NotApplicableErro
 from milpscore.data import make_survival_design, survival_target
 from milpscore.formulations import survival_score
 from milpscore.losses.hazards import HazardRows
+from milpscore.pools import pool
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 from tests.survival_cases import best_by_enumeration, loss_by_definition, small_times
@@ -253,3 +255,24 @@ def test_all_rows_may_end_with_an_event():
     result = solve(program, "tree", progress=False)
     assert str(result.claim) == "optimal"
     assert math.isfinite(result.objective)
+
+
+@pytest.mark.parametrize("scale", ["auto", 1.0])
+def test_a_pool_holds_every_card_near_the_best(scale):
+    design = small_times(1)
+    program = survival_score(
+        design, times=4, coef_min=-2, coef_max=2, max_terms=2, l0_penalty=1e-3, scale=scale
+    )
+    found = pool(program, epsilon=0.02)
+    limit = found.threshold
+    held = {tuple(card.coefficients.tolist()) for card in found.cards}
+    for w in itertools.product(range(-2, 3), repeat=3):
+        if np.count_nonzero(w) > 2 or (scale == "auto" and math.gcd(*w) > 1):
+            continue  # at a free scale a card and its multiples are one
+        only = survival_score(
+            design, times=4, scale=scale, l0_penalty=1e-3,
+            coef_sets={name: [v] for name, v in zip(design.names, w, strict=True)},
+        )  # fmt: skip
+        value = best_by_enumeration(only)
+        if abs(value - limit) > 1e-7:
+            assert (w in held) == (value < limit), (w, value, limit)
