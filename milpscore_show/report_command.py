@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from milpscore.cli._survival import timed_target
 from milpscore.cli.common import (
     INTERRUPTED,
     noting_interrupts,
@@ -64,6 +65,14 @@ def report_command(
     written: FileOptions,
     certificate: Path | None = file(
         "Certificate of the card: it says which cards the bound covers.", DATA
+    ),
+    time: str | None = option(
+        DATA,
+        "Of a survival card: column with the times; --target names the event's.",
+        metavar="COL",
+    ),
+    entry: str | None = option(
+        DATA, "With --time: column with the time a row came under observation.", metavar="COL"
     ),
     weights_column: str | None = WEIGHTS_COLUMN,
     class_weight: ClassWeight | None = CLASS_WEIGHT,
@@ -123,11 +132,13 @@ def report_command(
     """
     require_file(card)
     for table in filter(None, [data, validation]):
-        require_columns(table, target, by, encoding=written.csv_encoding or "utf-8")
+        require_columns(table, target, by, time, entry, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
+    if time is not None:
+        _timed_report(card, data, {"target": target, "time": time, "entry": entry}, written, out)
+        return
     from milpscore.certificate import verify_certificate
     from milpscore.pools import pool as find_pool
-    from milpscore.scorecard import Scorecard
     from milpscore_show.report import report
     from milpscore_show.report.subject import compared_again, program_again
 
@@ -136,11 +147,7 @@ def report_command(
     if proof is None:
         _refuse_without_program(compare=compare, verify=verify, pool=pool is not None)
     foreseen = any(each.kind == "missing" for each in given.columns)
-    known: dict[str, Any] = {"classes": given.classes} if isinstance(given, Scorecard) else {}
-    known |= {} if proof is None else proof.data
-    negative, positive = known["classes"]
-    if negative == f"not {positive}":  # one of three and more classes against the rest
-        known["positive"] = positive
+    known = _known(given, proof)
     read: dict[str, Any] = {
         "missing": "bin" if foreseen else "error", "weights_column": weights_column,
         "class_weight": class_weight, "memory_limit": written.reading_memory, "by": by,
@@ -174,6 +181,35 @@ def report_command(
     say(f"The report was saved in {out}.")
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
+
+
+def _known(given: Scorecard | Certificate, proof: Certificate | None) -> dict[str, Any]:
+    """What card and certificate know of the table."""
+    from milpscore.scorecard import Scorecard
+
+    known: dict[str, Any] = {"classes": given.classes} if isinstance(given, Scorecard) else {}
+    known |= {} if proof is None else proof.data
+    negative, positive = known["classes"]
+    if negative == f"not {positive}":  # one of three and more classes against the rest
+        known["positive"] = positive
+    return known
+
+
+def _timed_report(
+    path: Path, data: Path, known: dict[str, str | None], written: FileOptions, out: Path
+) -> None:
+    """Write the page about a card of times to an event."""
+    from milpscore.data import read_frame
+    from milpscore.data.cells import disguised
+    from milpscore.scorecard import SurvivalCard
+    from milpscore_show.report import survival_report
+
+    card = loaded_card(path)
+    if not isinstance(card, SurvivalCard) or known["target"] is None:
+        raise OptionError("--time is of a survival card, and takes --target COL, the event's")
+    frame = read_frame(data, **written.reading, as_text=disguised(card.card.columns))
+    survival_report(card, frame, timed_target(data, {**written.reading, **known}, None), path=out)
+    say(f"The report was saved in {out}.")
 
 
 def _refuse_without_program(**wishes: bool) -> None:
@@ -220,7 +256,7 @@ def _subject(
         )
     if isinstance(given, SurvivalCard) or (proof is not None and "survival" in proof.cards):
         raise NotApplicableError(
-            "a report is of a card of two classes; of times to an event 'milpscore card CARD --out "
-            "card.html' shows the card with its risks beside those seen"
+            "the report of a survival card needs its times: --time COL --target COL, the event's; "
+            "'milpscore card CARD --out card.html' shows the card with its risks beside those seen"
         )
     return given, proof

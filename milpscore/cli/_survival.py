@@ -77,7 +77,8 @@ def timed_target(data: Path, known: Mapping[str, Any], target: str | None) -> An
     """Return events, times and entries of a certificate's table as a structured array."""
     from milpscore.data import read_frame, survival_target
 
-    reading = {name: known[name] for name in ("decimal", "encoding", "sheet") if known.get(name)}
+    options = "decimal", "encoding", "sheet", "na"
+    reading = {name: known[name] for name in options if known.get(name)}
     frame = read_frame(data, **reading)
     entry = None if known.get("entry") is None else frame[known["entry"]]
     return survival_target(frame[target or known["target"]], frame[known["time"]], entry)

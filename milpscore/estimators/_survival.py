@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -219,6 +220,16 @@ threads, client, memory_limit, random_state, verbose :
         from milpscore.certificate import certify
 
         return certify(self.program_, self.result_, **options)
+
+    def report(self, X: Any, y: Any, path: str | Path | None = None, *, entry: Any = None) -> str:
+        """The page about the card on some rows, better others than those of the fit.
+
+        Parameters as of :func:`milpscore_show.report.survival_report`.
+        """
+        from milpscore_show.report import survival_report
+
+        check_is_fitted(self)
+        return survival_report(self.card_, X, y, entry=entry, path=path)
 
     @property
     def program_(self) -> Program:

@@ -162,12 +162,12 @@ class SurvivalCard:
     def to_text(self) -> str:
         """The card as plain text: points, risks by total, certificate."""
         parts = [printable(self.card.title), "", *text_table(self.card), ""]
-        return "\n".join([*parts, *table_lines(self._table), "", *self._sentences])
+        return "\n".join([*parts, *table_lines(self.table), "", *self.sentences])
 
     def to_html(self) -> str:
         """The card as an HTML fragment: a form and its risks."""
-        tables = [("Risk of an event by total", self._table)]
-        return card_html(self.card, self._sentences, tables=tables)
+        tables = [("Risk of an event by total", self.table)]
+        return card_html(self.card, self.sentences, tables=tables)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -207,8 +207,8 @@ class SurvivalCard:
         return write_text(path, writers[path.suffix.lower()]())
 
     @property
-    def _table(self) -> list[list[str]]:
-        """Stated and observed risks of each group of totals, under a head."""
+    def table(self) -> list[list[str]]:
+        """Stated and observed risks of each group of totals as text, under a head."""
         at = [number(time) for time in self.times]
         head = ["Total", "Rows", "Events"]
         head += [text for time in at for text in (f"risk by {time}", "seen")]
@@ -223,7 +223,7 @@ class SurvivalCard:
         return [head, *rows]
 
     @property
-    def _sentences(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """How the card is read, and what is known of it."""
         known = self.card.certificate
         said = [

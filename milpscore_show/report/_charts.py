@@ -64,7 +64,7 @@ class Chart:
 
 def roc_chart(found: Mapping[str, tuple[Gathered, Roc, Estimate]], cuts: Cuts) -> Chart:
     """A curve for each set of data, the first with its band; the mark is the card's threshold."""
-    figure, ax = _axes()
+    figure, ax = axes()
     false, true = 1 - cuts.specificity, cuts.sensitivity
     legend: list[tuple[str, str]] = []
     said = "Sensitivity against one minus specificity over all thresholds."
@@ -91,14 +91,14 @@ def roc_chart(found: Mapping[str, tuple[Gathered, Roc, Estimate]], cuts: Cuts) -
         ("line grey dotted", "chance"),
     ]
     moves = _moves(ax, false, true, cuts)
-    return _chart(figure, "fig-roc", "ROC curve of the totals", said, moves, tuple(legend))
+    return chart_of(figure, "fig-roc", "ROC curve of the totals", said, moves, tuple(legend))
 
 
 def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) -> Chart:
     """The smooth share of positives at each stated risk, for each set of data."""
     from matplotlib.ticker import PercentFormatter
 
-    figure, ax = _axes()
+    figure, ax = axes()
     most = max(float(given.risk.max()) for given in found.values() if given.risk is not None)
     ax.plot([0, most], [0, most], color="0.55", linewidth=1, linestyle=":")
     legend: list[tuple[str, str]] = []
@@ -120,12 +120,12 @@ def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) 
         axis.set_major_formatter(PercentFormatter(xmax=1.0))
     legend.append(("line grey dotted", "as it should be: observed as stated"))
     title = "Calibration: observed share at each stated risk"
-    return _chart(figure, "fig-agreement", title, said, legend=tuple(legend))
+    return chart_of(figure, "fig-agreement", title, said, legend=tuple(legend))
 
 
 def benefit_chart(found: Mapping[str, Gathered]) -> Chart:
     """Net benefit of the card, of acting on all rows and on none."""
-    figure, ax = _axes()
+    figure, ax = axes()
     legend: list[tuple[str, str]] = []
     said = "Net benefit against the risk from which one would act."
     for (name, given), (colour, spelt, line, _) in zip(found.items(), _OF_SET, strict=False):
@@ -136,7 +136,7 @@ def benefit_chart(found: Mapping[str, Gathered]) -> Chart:
         legend += [(f"line {spelt} dotted", f"{name}: act on all")]
         said += f" {name}: {worth(given)}"
     legend.append(("line ink", "act on none"))
-    return _chart(figure, "fig-benefit", "Decision curve", said, legend=tuple(legend))
+    return chart_of(figure, "fig-benefit", "Decision curve", said, legend=tuple(legend))
 
 
 def worth(given: Gathered) -> str:
@@ -159,7 +159,7 @@ def worth(given: Gathered) -> str:
 def totals_chart(subject: Subject, cuts: Cuts) -> Chart:
     """Positive rows upwards, negative rows downwards, the threshold between them."""
     negative, positive = subject.names
-    figure, ax = _axes()
+    figure, ax = axes()
     counted, cut = subject.counted, float(subject.card.rule.cut)
     totals, rows = subject.totals[counted], subject.design.rows[counted]
     totals_by_class(subject.positive[counted], totals, ax, counts=rows, threshold=cut, labels=None)
@@ -175,12 +175,12 @@ def totals_chart(subject: Subject, cuts: Cuts) -> Chart:
         ("bar blue hollow", f"{negative}, downwards"),
         ("line ink dashed", "the threshold"),
     )
-    return _chart(figure, "fig-totals", "Totals by class", said, moves, legend)
+    return chart_of(figure, "fig-totals", "Totals by class", said, moves, legend)
 
 
 def calibration_chart(subject: Subject, table: DataFrame, pooled: str) -> Chart:
     """Observed shares with their intervals; the line is the risk the card states, if any."""
-    figure, ax = _axes()
+    figure, ax = axes()
     calibration(table, ax, title="")
     if (drawn := ax.get_legend()) is not None:
         drawn.remove()  # the legend below the picture says it
@@ -203,7 +203,7 @@ def calibration_chart(subject: Subject, table: DataFrame, pooled: str) -> Chart:
         ax.set_xlabel(f"mean total of pooled neighbours ({len(table)} points)")
         said += f" {pooled}."
         legend.append(("", f"{pooled}, each at its mean total"))
-    return _chart(figure, "fig-calibration", title, said, legend=tuple(legend))
+    return chart_of(figure, "fig-calibration", title, said, legend=tuple(legend))
 
 
 def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
@@ -211,7 +211,7 @@ def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
     exact = results.get((formulation, "exact"))
     if exact is None:
         return None
-    figure, ax = _axes()
+    figure, ax = axes()
     shown = {
         key: result
         for key, result in results.items()
@@ -241,10 +241,10 @@ def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
     ]
     legend += [("line blue dotted", "the bound of the LP")] * ((formulation, "relaxed") in results)
     title = f"Best card and bound over time, {spaced(formulation)}"
-    return _chart(figure, key, title, said, legend=tuple(legend))
+    return chart_of(figure, key, title, said, legend=tuple(legend))
 
 
-def _axes() -> tuple[Figure, Axes]:
+def axes() -> tuple[Figure, Axes]:
     """An empty picture that belongs to no window."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -254,7 +254,7 @@ def _axes() -> tuple[Figure, Axes]:
         return figure, figure.subplots()
 
 
-def _chart(
+def chart_of(
     figure: Figure,
     key: str,
     title: str,

@@ -99,6 +99,7 @@ def test_kaplan_meier_is_that_of_lifelines():
 
 
 def test_sql_gives_the_risks():
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed")
     card, program, _ = _card(times=5)
     design = program.statement.design
     frame = pd.DataFrame(design.X, columns=design.names)

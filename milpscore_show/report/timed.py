@@ -1,0 +1,236 @@
+"""The page about a card of times to an event: what it is worth on rows it is held against."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.design import BoolArray, FloatArray
+from milpscore.core.errors import MissingDependencyError
+from milpscore.core.writing import write_text
+from milpscore.data import apply_columns, survival_target
+from milpscore.data.survival import entries_of, structured
+from milpscore.scorecard import SurvivalCard, kaplan_meier
+from milpscore.scorecard._export import page_of
+from milpscore.scorecard.rendering import card_html, number
+from milpscore_show.plots.drawing import PALETTE
+from milpscore_show.report._charts import axes, chart_of
+
+Lines = list[list[str]]
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """Rows a card is held against: times, totals, and the values of the lines with points."""
+
+    card: SurvivalCard
+    time: FloatArray
+    event: BoolArray
+    entry: FloatArray
+    totals: FloatArray
+    lines: pd.DataFrame
+
+    @classmethod
+    def of(cls, card: SurvivalCard, X: Any, y: Any, entry: Any) -> TimedRows:
+        """Apply the card to rows."""
+        event, time, *late = structured(y)
+        plain = card.card
+        used = [(c, w) for c, w in zip(plain.columns, plain.points, strict=True) if w]
+        columns = tuple(column for column, _ in used)
+        values = apply_columns(columns, X, feature_names=plain.features)
+        lines = pd.DataFrame(values, columns=[column.name for column in columns])
+        starts = late[0] if late else entries_of(entry, len(time))
+        return cls(card, time, event, starts, card.score(X), lines)
+
+    @property
+    def groups(self) -> FloatArray:
+        """The thirds of the rows by their totals, 0 to 2."""
+        return np.searchsorted(np.quantile(self.totals, [1 / 3, 2 / 3]), self.totals).astype(float)
+
+
+def survival_report(
+    card: SurvivalCard, X: Any, y: Any, *, entry: Any = None, path: str | Path | None = None
+) -> str:
+    """One self-contained HTML page: the card, its order, its risks, and its hazards on some rows.
+
+    Parameters
+    ----------
+    card : SurvivalCard
+    X : DataFrame or array of raw data, shape (n, q)
+        Rows the card is held against: those it was made from, or better others.
+    y : structured array of shape (n,)
+        Events and times, as scikit-survival has them.
+    entry : array of shape (n,), optional
+        When rows came under observation; concordance and Brier scores leave it out of account.
+    path : str or Path, optional
+        Where to write the page.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    MissingDependencyError
+        scikit-survival or lifelines is not installed.
+    """
+    rows = TimedRows.of(card, X, y, entry)
+    tables = [
+        ("Risk of an event by total, on the rows of the fit", card.table),
+        ("Order and errors on the rows of this page", order_of(rows)),
+        *((f"Stated and seen risks by {number(t)}", calibration_of(rows, t)) for t in card.times),
+        ("Whether a line's effect changes with time", proportionality_of(rows)),
+    ]
+    body = card_html(card.card, card.sentences, tables=tables)
+    for title, picture in (
+        ("Rows without an event, by thirds of the totals", curves_of(rows)),
+        (f"Net benefit by {number(card.times[-1])}", benefit_of(rows, card.times[-1])),
+    ):
+        body += f"\n<figure>{picture}<figcaption>{title}</figcaption></figure>"
+    page = page_of(card.card.title, body)
+    if path is not None:
+        write_text(Path(path), page)
+    return page
+
+
+def order_of(rows: TimedRows) -> Lines:
+    """Concordance, Brier scores and AUC at the stated times, by scikit-survival."""
+    metrics, card = _module("sksurv.metrics", "scikit-survival"), rows.card
+    y = survival_target(rows.event, rows.time)
+    last = min(card.cuts[-1], float(rows.time.max()))
+    inside = [t for t in card.times if rows.time.min() < t < rows.time.max()]
+    found = [
+        ["Rows, events", "", f"{len(rows.time)}, {int(rows.event.sum())}"],
+        ["C, Harrell", "", _four(metrics.concordance_index_censored(*_parts(y), rows.totals)[0])],
+        ["C, Uno", f"up to {number(last)}", _four(
+            metrics.concordance_index_ipcw(y, y, rows.totals, tau=last)[0]
+        )],
+    ]  # fmt: skip
+    for t in inside:
+        area, _ = metrics.cumulative_dynamic_auc(y, y, rows.totals, [t])
+        found.append(["AUC", f"at {number(t)}", _four(float(area[0]))])
+    grid = np.unique(np.quantile(rows.time[rows.event], np.linspace(0.1, 0.9, 30)))
+    grid = grid[(grid > rows.time.min()) & (grid < rows.time.max()) & (grid <= card.cuts[-1])]
+    if len(grid) > 1:
+        span = f"{number(grid[0])} to {number(grid[-1])}"
+        mean = metrics.integrated_brier_score(y, y, 1.0 - card.risks(rows.totals, grid), grid)
+        alike = kaplan_meier(rows.time, rows.event, rows.entry, np.ones(len(rows.time)), grid)
+        none = metrics.integrated_brier_score(y, y, np.tile(alike, (len(y), 1)), grid)
+        found.append(["Brier score, integrated", span, _four(mean)])
+        found.append(["the same, one curve for all", span, _four(none)])
+    return [["Figure", "", "Value"], *found]
+
+
+def calibration_of(rows: TimedRows, time: float) -> Lines:
+    """Stated risks beside Kaplan and Meier's with their 95 % intervals, by lifelines."""
+    fitter, risks = _module("lifelines").KaplanMeierFitter, rows.card.risks(rows.totals, [time])
+    found: Lines = [["Totals", "Rows", "stated", "seen", "95 %"]]
+    for group in range(3):
+        own = rows.groups == group
+        if not own.any():
+            continue
+        fit = fitter().fit(rows.time[own], rows.event[own], timeline=[time], entry=rows.entry[own])
+        low, high = 1.0 - fit.confidence_interval_survival_function_.to_numpy()[-1][::-1]
+        ends = number(rows.totals[own].min()), number(rows.totals[own].max())
+        found.append([
+            " to ".join(dict.fromkeys(ends)), str(int(own.sum())), f"{risks[own].mean():.1%}",
+            f"{1.0 - float(fit.predict(time)):.1%}", f"{low:.1%} to {high:.1%}",
+        ])  # fmt: skip
+    return found
+
+
+def proportionality_of(rows: TimedRows) -> Lines:
+    """Schoenfeld's residuals against time, line by line, of Cox's model of the lines."""
+    found: Lines = [["Line", "", "Hazard ratio, free", "p"]]
+    lines = rows.lines.loc[:, rows.lines.nunique() > 1]
+    if not len(lines.columns):
+        return found
+    lifelines, statistics = _module("lifelines"), _module("lifelines.statistics", "lifelines")
+    frame, late = lines.assign(_time=rows.time, _event=rows.event), {}
+    if rows.entry.any():
+        frame, late = frame.assign(_entry=rows.entry), {"entry_col": "_entry"}
+    model = lifelines.CoxPHFitter(penalizer=1e-6).fit(frame, "_time", "_event", **late)
+    tests = statistics.proportional_hazard_test(model, frame, "rank")
+    ps = dict(zip(tests.name, np.atleast_1d(tests.p_value).tolist(), strict=True))
+    ratios = np.exp(model.params_)
+    for name in map(str, lines.columns):
+        found.append([name, "", f"{ratios[name]:.2f}", f"{ps[name]:.3f}"])
+    return found
+
+
+def curves_of(rows: TimedRows) -> str:
+    """Kaplan and Meier's curves by thirds of the totals, rows at risk below, by lifelines."""
+    lifelines, plotting = _module("lifelines"), _module("lifelines.plotting", "lifelines")
+    figure, ax = axes()
+    fits = []
+    for group, colour in zip(range(3), PALETTE, strict=False):
+        own = rows.groups == group
+        if own.any():
+            ends = number(rows.totals[own].min()), number(rows.totals[own].max())
+            fit = lifelines.KaplanMeierFitter(label=f"total {' to '.join(dict.fromkeys(ends))}")
+            fit.fit(rows.time[own], rows.event[own], entry=rows.entry[own])
+            fits.append(fit.plot_survival_function(ax=ax, color=colour) and fit)
+    ax.set_ylim(0.0, 1.0)
+    plotting.add_at_risk_counts(*fits, ax=ax, rows_to_show=["At risk"])
+    said = "Share of rows without an event over time, for each third of the totals."
+    return chart_of(figure, "fig-curves", "Kaplan-Meier curves", said).svg
+
+
+def net_benefit(rows: TimedRows, time: float, thresholds: Sequence[float]) -> FloatArray:
+    """Net benefit of acting at a stated risk from each threshold on, and of always acting, (2, V).
+
+    References
+    ----------
+    Vickers, Cronin, Elkin & Gonen, "Extensions to decision curve analysis", BMC Medical Informatics
+    8 (2008): of the rows acted on, the share with an event by then is Kaplan and Meier's.
+    """
+    risk = rows.card.risks(rows.totals, [time])[:, 0]
+    found = np.zeros((2, len(thresholds)))
+    for v, p in enumerate(thresholds):
+        for k, acted in enumerate((risk >= p, np.ones(len(risk), dtype=bool))):
+            if acted.any():
+                own = rows.time[acted], rows.event[acted], rows.entry[acted]
+                free = float(kaplan_meier(*own, np.ones(int(acted.sum())), [time])[0])
+                free = float(np.nan_to_num(free, nan=0.0))
+                found[k, v] = acted.mean() * (1.0 - free - free * p / (1.0 - p))
+    return found
+
+
+def benefit_of(rows: TimedRows, time: float) -> str:
+    """The decision curve at a time."""
+    thresholds = np.linspace(0.01, 0.99, 99)
+    card, everyone = net_benefit(rows, time, thresholds.tolist())
+    figure, ax = axes()
+    ax.plot(thresholds, card, color=PALETTE[0], label="the card")
+    ax.plot(thresholds, everyone, color=PALETTE[1], linestyle="--", label="act on all")
+    ax.axhline(0.0, color="0.55", linestyle=":", label="act on none")
+    ax.set_ylim(-0.05, max(0.05, 1.1 * float(max(card.max(), everyone.max()))))
+    ax.set_xlabel("risk from which one would act")
+    ax.set_ylabel("net benefit")
+    ax.legend(frameon=False)
+    said = "Net benefit of acting by the card, on all and on none, by the risk that asks for it."
+    return chart_of(figure, "fig-benefit", "Decision curve", said).svg
+
+
+def _parts(y: Any) -> tuple[Any, Any]:
+    return y["event"], y["time"]
+
+
+def _four(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _module(name: str, package: str = "") -> Any:
+    """Return a module of an optional package."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"this page needs {package or name}: pip install 'milpscore[survival]'"
+        ) from error

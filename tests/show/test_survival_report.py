@@ -1,0 +1,90 @@
+"""The page about a card of times to an event."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from milpscore.cli.app import app
+from milpscore.core.errors import MissingDependencyError
+from milpscore.data import survival_target
+from milpscore.estimators import SurvivalScoreEstimator
+from milpscore_show.report import survival_report, timed
+from tests.survival_cases import small_times
+
+try:
+    import lifelines
+    from sksurv import metrics
+except ModuleNotFoundError:
+    lifelines = metrics = None
+
+needs_both = pytest.mark.skipif(
+    metrics is None, reason="scikit-survival and lifelines are not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    design = small_times(1, rows=150)
+    frame = pd.DataFrame(design.X, columns=["a", "b", "c"])
+    y = survival_target(design.event, design.time)
+    model = SurvivalScoreEstimator(max_terms=2, binner=None, at=[0.6, 1.2]).fit(frame, y)
+    return model, frame, y
+
+
+@pytest.mark.skipif(metrics is not None, reason="scikit-survival is installed")
+def test_without_the_extra_the_page_says_what_to_install(rows):
+    model, X, y = rows
+    with pytest.raises(MissingDependencyError, match=r"milpscore\[survival\]"):
+        model.report(X, y)
+
+
+def test_net_benefit_is_its_definition(rows):
+    model, X, y = rows
+    given = timed.TimedRows.of(model.card_, X, y, None)
+    risk = model.card_.risks(given.totals, [1.2])[:, 0]
+    p = float(np.median(risk))
+    found = timed.net_benefit(given, 1.2, [p])
+    # without censoring before that time Kaplan and Meier's estimate is the share itself
+    acted = risk >= p
+    early = ~y["event"] & (y["time"] < 1.2)
+    if not (early & acted).any():
+        share = (y["time"][acted] <= 1.2).mean()
+        assert found[0, 0] == pytest.approx(acted.mean() * (share - (1 - share) * p / (1 - p)))
+    assert found.shape == (2, 1)
+    assert timed.net_benefit(given, 1.2, [0.0])[0, 0] == pytest.approx(
+        timed.net_benefit(given, 1.2, [0.0])[1, 0]
+    )
+
+
+@needs_both
+def test_figures_are_those_of_the_packages(rows, tmp_path):
+    model, X, y = rows
+    page = survival_report(model.card_, X, y, path=tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == page
+    expected = metrics.concordance_index_censored(y["event"], y["time"], model.predict(X))[0]
+    assert f"{expected:.4f}" in page
+    assert page.count("<svg") == 2
+    assert "At risk" in page
+    assert not re.search(r"\bnan\b", page)
+    given = timed.TimedRows.of(model.card_, X, y, None)
+    lines = timed.calibration_of(given, 1.2)
+    assert sum(int(line[1]) for line in lines[1:]) == 150
+    assert len(timed.proportionality_of(given)) == 1 + len(given.lines.columns)
+
+
+@needs_both
+def test_the_command_writes_it(rows, tmp_path):
+    model, X, y = rows
+    frame = X.assign(t=y["time"], d=y["event"].astype(int))
+    frame.to_csv(table := tmp_path / "t.csv", index=False)
+    model.card_.save(card := tmp_path / "card.json")
+    out = tmp_path / "page.html"
+    given = "report", card, table, "--time", "t", "--target", "d", "--out", out
+    done = CliRunner().invoke(app, [str(part) for part in given])
+    assert done.exit_code == 0, done.output
+    assert "C, Harrell" in out.read_text()
