@@ -33,7 +33,7 @@ from milpscore_check.values import Refused
 
 _GUARD = 40  # binary digits of q beyond those of the bound
 _ONE = 1 << 48  # exp(z) of the least score
-_FARTHEST = 20_000  # powers of two between the largest one and that
+FARTHEST = 5_000  # below the largest score: lines are drawn as if others lay there
 
 
 class Life(NamedTuple):
@@ -131,10 +131,8 @@ class Hazards:
     def line(self, scores: Sequence[Fraction]) -> tuple[int, list[Fraction]]:
         """(constant in 2^-GRID, pull of each row): the loss is >= constant + sum pull z."""
         # whole numbers v near exp(z), up to a factor they share
-        least = min(scores)
-        powers = [divmod(float(z - least), math.log(2.0)) for z in scores]
-        if max(n for n, _ in powers) > _FARTHEST:
-            raise Refused("the scores of a point lie too far apart")
+        least = max(min(scores), max(scores) - FARTHEST)
+        powers = [divmod(max(float(z - least), 0.0), math.log(2.0)) for z in scores]
         v = [round(_ONE * math.exp(rest)) << int(n) for n, rest in powers]
         sums = [sum(own[i] * x for own, x in zip(self.exposed, v, strict=True)) for i in self.used]
         digits = max(map(int.bit_length, sums), default=0) + GRID + _GUARD

@@ -13,6 +13,7 @@ from milpscore.certificate.policy import POLICY
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
 from milpscore.losses.lines import LossOfScores
+from milpscore_check.hazards import FARTHEST
 from milpscore_check.proof import ONE, SQUARES
 
 
@@ -46,6 +47,7 @@ class TangentRows:
         with np.errstate(invalid="ignore", over="ignore"):
             z = slope * (self.X @ w + b)
             if self.mean is not None:
+                z = np.maximum(z, z.max() - FARTHEST)  # as the checker does
                 u = self.mean.pull(z)
                 level = float(self.mean.mean(z) - u @ z)
                 return ScoreTangent(level, u @ self.X, 0.0, np.zeros_like(w))

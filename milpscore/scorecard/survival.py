@@ -18,6 +18,7 @@ from milpscore.core.reading import parsed, text_of
 from milpscore.core.result import Result
 from milpscore.core.writing import printable, write_text
 from milpscore.data.survival import SurvivalDesign
+from milpscore.formulations import BEYOND
 from milpscore.losses.hazards import ExposureKind, SurvivalLoss
 from milpscore.scorecard._card import Names, Scorecard, Unseen
 from milpscore.scorecard.certified import allowed_cards, with_coprime_points, with_least_zero
@@ -236,6 +237,11 @@ class SurvivalCard:
         allowed, bound = known["allowed"], known["bound"]
         terms = allowed["max_terms"]
         kind = "" if terms is None else f" of at most {terms} terms"
+        if bound is not None and allowed["scale"] == "any":
+            bound -= BEYOND  # what scales beyond the range searched may gain
+        if isinstance(allowed["scale"], list) and allowed["scale"][0] < allowed["scale"][1]:
+            low, high = (end / self.card.divisor for end in allowed["scale"])
+            kind += f", its scale from {number(low)} to {number(high)} points,"
         proved = "Nothing is proved of other cards."
         if bound is not None and bound > 0:
             proved = f"No card{kind} has an objective below {rounded_down(bound)}."

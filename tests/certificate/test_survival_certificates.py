@@ -120,6 +120,16 @@ def test_scores_far_apart_are_summed_from_the_largest_of_each_interval():
     assert str(result.claim) == "optimal"
 
 
+def test_leaves_are_drawn_at_scores_however_far_apart():
+    design = small_times(0)
+    far = make_survival_design(250.0 * design.X, time=design.time, event=design.event)
+    program = survival_score(far, times=4, scale=(1e-3, 1.0), coef_max=2, coef_min=-2, max_terms=2)
+    result = solve(program, "tree", progress=False)
+    made = certify(program, result, progress=False)
+    assert made.evidence["kind"] == "leaves"
+    assert verify_certificate(made, far).proved
+
+
 def test_forgeries_are_refused(tmp_path):
     design = small_times(4)
     frame = pd.DataFrame(design.X, columns=list("abc"))

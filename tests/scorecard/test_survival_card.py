@@ -150,3 +150,16 @@ def test_few_events_are_said():
     program = survival_score(design, max_terms=2)
     result = solve(program, "tree", progress=False)
     assert "events for" in survival_card(program, result).to_text()
+
+
+def test_a_claim_names_scales_where_it_does_not_hold_for_all():
+    card, program, result = _card(times=5)
+    assert card.card.certificate["allowed"]["scale"] == "any"
+    # steeper slopes change nothing, flatter ones do not reach the bound
+    base, totals = program.statement.loss.base.raw, program.statement.design.X @ [3, -2, 1]
+    scales = program.statement.scales
+    steep = base.mean(totals / scales.lower)
+    assert base.mean(3.0 * totals / scales.lower) >= steep - 2.2e-9
+    assert base.mean(0.1 * totals / scales.upper) >= result.dual_bound
+    held, *_ = _card(times=5, scale=(0.5, 3.0))
+    assert "its scale from 0.5 to 3 points," in held.to_text()
