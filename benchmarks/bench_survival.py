@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _common import SEED, Report, arguments
+from joblib import Parallel, delayed
 
 WORK = ("rossi", "gbsg2", "veterans", "planted 1")
 REPORTED = ("whas500", "flchain", "aids", "lung", "planted 2", "planted 3")
@@ -230,32 +231,32 @@ def followed(train: Any, test: Any) -> tuple[Any, Any]:
     )
 
 
-def folds_of(name: str, repeats: int) -> list[dict[str, Any]]:
-    """Every method on every fold."""
+def folds_of(name: str, repeat: int) -> list[dict[str, Any]]:
+    """Every method on the folds of one repetition."""
+    warnings.simplefilter("ignore")
     from sklearn.model_selection import StratifiedKFold
     from sksurv.metrics import concordance_index_censored, integrated_brier_score
 
     X, y = table_of(name)
     records = []
-    for repeat in range(repeats):
-        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repeat)
-        for train, test in folds.split(X, y["event"]):
-            here, there = X.iloc[train].reset_index(drop=True), X.iloc[test].reset_index(drop=True)
-            seen, new = followed(y[train], y[test])
-            grid = np.unique(np.quantile(new["time"][new["event"]], np.linspace(0.1, 0.9, 25)))
-            made = {
-                "milpscore": Ours(here, y[train]),
-                "AutoScore-Survival": autoscore(here, y[train], TERMS),
-                "Cox, rounded": rounded_cox(here, y[train], TERMS),
-                "Cox, all features": full_cox(here, y[train]),
-            }
-            for by, model in made.items():
-                scores = model.predict(there)
-                found = concordance_index_censored(y["event"][test], y["time"][test], scores)[0]
-                brier = integrated_brier_score(seen, new, model.curves(there, grid), grid)
-                records.append({
-                    "set": name, "by": by, "C": found, "Brier": brier, "lines": model.lines
-                })  # fmt: skip
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repeat)
+    for train, test in folds.split(X, y["event"]):
+        here, there = X.iloc[train].reset_index(drop=True), X.iloc[test].reset_index(drop=True)
+        seen, new = followed(y[train], y[test])
+        grid = np.unique(np.quantile(new["time"][new["event"]], np.linspace(0.1, 0.9, 25)))
+        made = {
+            "milpscore": Ours(here, y[train]),
+            "AutoScore-Survival": autoscore(here, y[train], TERMS),
+            "Cox, rounded": rounded_cox(here, y[train], TERMS),
+            "Cox, all features": full_cox(here, y[train]),
+        }
+        for by, model in made.items():
+            scores = model.predict(there)
+            found = concordance_index_censored(y["event"][test], y["time"][test], scores)[0]
+            brier = integrated_brier_score(seen, new, model.curves(there, grid), grid)
+            records.append({
+                "set": name, "by": by, "C": found, "Brier": brier, "lines": model.lines
+            })  # fmt: skip
     return records
 
 
@@ -276,7 +277,9 @@ def main() -> None:
         for row in proofs
     ]))  # fmt: skip
     report.records += proofs
-    folds = [row for name in names for row in folds_of(name, 1 if settings.quick else REPEATS)]
+    work = [(name, repeat) for name in names for repeat in range(1 if settings.quick else REPEATS)]
+    done = Parallel(n_jobs=2)(delayed(folds_of)(*each) for each in work)
+    folds = [row for part in done for row in part]
     report.records += folds
     frame = pd.DataFrame(folds)
     mean = frame.groupby(["set", "by"], sort=False)[["C", "Brier", "lines"]].mean()

@@ -63,7 +63,7 @@ def meaning(given: dict[str, Any], cuts: Array, kind: str) -> tuple[Array, Array
     entry = np.asarray(given.get("entry", np.zeros(n)))
     exposed, dead = np.zeros((2, n, len(cuts)))
     for k, (start, end) in enumerate(zip([0.0, *cuts[:-1]], cuts, strict=True)):
-        unit = math.inf
+        logs = 0.0
         for i, (time, event) in enumerate(zip(given["time"], given["event"], strict=True)):
             here = bool(event) and start < time <= end
             lived = max(0.0, min(time, end) - max(entry[i], start))
@@ -71,8 +71,9 @@ def meaning(given: dict[str, Any], cuts: Array, kind: str) -> tuple[Array, Array
                 lived = float(entry[i] < end and (time >= end or here))
             exposed[i, k], dead[i, k] = weight[i] * lived, weight[i] * here
             if here and weight[i] > 0:
-                unit = min(unit, lived * min(weight[i], 1.0))
-        exposed[:, k] /= unit if unit < math.inf else 1.0
+                logs += weight[i] * math.log(lived)
+        if (events := float(dead[:, k].sum())) > 0:
+            exposed[:, k] /= events * math.exp(logs / events)
     return exposed, dead, weight
 
 

@@ -1,13 +1,14 @@
 """The loss of times to an event: minus the log of a likelihood whose baseline is profiled out.
 
 Time is cut at c_1 < ... < c_K; an interval holds its end. With e_xk the exposure of a row x in the
-interval k, times its weight and over a unit, d_x the weight of its event, D_k the sum of d over the
-events of an interval, S the sum of the weights and z the scores,
+interval k, times its weight, d_x the weight of its event, D_k the sum of d over the events of an
+interval, S the sum of the weights, c a constant and z the scores,
 
-    loss = ( sum_k D_k log sum_x e_xk exp(z_x)  -  sum_x d_x z_x ) / S.
+    loss = ( sum_k D_k log sum_x e_xk exp(z_x)  -  sum_x d_x z_x  -  c ) / S,
+    c = sum_k D_k log D_k + sum over rows with an event of d log (exposure in the event's interval).
 
-The unit of an interval is the least exposure of a row that ends there with an event, times its
-weight if that is below 1: then e_xk exp(z_x) >= exp(z_x) for each of these, and the loss is >= 0.
+By the inequality below, with v of a row d over its exposure if its event lies in the interval, else
+0, the loss is >= 0.
 
 Lines. For any v_x >= 0, s_k = sum_x e_xk v_x > 0 and p_xk = e_xk v_x / s_k, by Jensen's inequality
 
@@ -36,15 +37,17 @@ _ONE = 1 << 48  # exp(z) of the least score
 FARTHEST = 5_000  # below the largest score: lines are drawn as if others lay there
 
 
+Pair = tuple[Fraction, Fraction]  # lower and upper end
+
+
 class Life(NamedTuple):
-    """When a row came under observation and was last seen, and what one such row weighs."""
+    """When a row came under observation, and when it was last seen."""
 
     entry: Fraction
     time: Fraction
-    weight: Fraction
 
 
-def enclosed(function: Any, q: Fraction) -> tuple[Fraction, Fraction]:
+def enclosed(function: Any, q: Fraction) -> Pair:
     """A logarithm or an exponential, enclosed."""
     from milpscore_check.proof import _enclosed
 
@@ -52,11 +55,16 @@ def enclosed(function: Any, q: Fraction) -> tuple[Fraction, Fraction]:
 
 
 @lru_cache(1 << 16)
-def _log(n: int, d: int) -> tuple[Fraction, Fraction]:
+def _log(n: int, d: int) -> Pair:
     """log(n / d), enclosed."""
     from milpscore_check.proof import _CONTEXT
 
     return enclosed(_CONTEXT.ln, Fraction(n, d))
+
+
+def _times(weight: Fraction, ends: Pair) -> Pair:
+    """A weight, which is not below 0, times an enclosure."""
+    return weight * ends[0], weight * ends[1]
 
 
 def _exposure(life: Life, event: bool, start: Fraction, end: Fraction, kind: str) -> Fraction:
@@ -67,15 +75,12 @@ def _exposure(life: Life, event: bool, start: Fraction, end: Fraction, kind: str
     return Fraction(life.entry < end and through)
 
 
-def _in_grains(
-    exposed: list[list[Fraction]], unit: list[Fraction]
-) -> tuple[list[list[int]], list[Fraction]]:
-    """Exposures over their units as whole multiples of one grain per interval."""
+def _in_grains(exposed: list[list[Fraction]]) -> tuple[list[list[int]], list[Fraction]]:
+    """Exposures as whole multiples of one grain per interval."""
     columns, grain = [], []
-    for column, one in zip(zip(*exposed, strict=True), unit, strict=True):
-        over = [e / (one or 1) for e in column]
-        common = math.lcm(*(e.denominator for e in over))
-        columns.append([int(e * common) for e in over])
+    for column in zip(*exposed, strict=True):
+        common = math.lcm(*(e.denominator for e in column))
+        columns.append([int(e * common) for e in column])
         grain.append(Fraction(1, common))
     return [list(row) for row in zip(*columns, strict=True)], grain
 
@@ -94,7 +99,7 @@ class Hazards:
         rows, count = len(data.classes), len(cuts)
         exposed = [[Fraction(0)] * count for _ in range(rows)]
         self.died, self.total = [Fraction(0)] * rows, [Fraction(0)] * count
-        unit = [Fraction(0)] * count
+        logs = list[Pair]()  # of what c is the sum of
         for k, life, event, weight in data.lives:
             for i, (start, end) in enumerate(spans):
                 lived = _exposure(life, event, start, end, kind)
@@ -102,10 +107,11 @@ class Hazards:
                 if event and start < life.time <= end:
                     self.died[k] += weight
                     self.total[i] += weight
-                    least = lived * min(life.weight, Fraction(1))
-                    unit[i] = min(unit[i] or least, least)
+                    logs.append(_times(weight, _log(lived.numerator, lived.denominator)))
+        logs += [_times(d, _log(d.numerator, d.denominator)) for d in self.total if d]
+        self.least, self.most = (-sum((own[side] for own in logs), Fraction(0)) for side in (1, 0))
         self.whole = sum((weight for *_, weight in data.lives), Fraction(0))
-        self.exposed, self.grain = _in_grains(exposed, unit)
+        self.exposed, self.grain = _in_grains(exposed)
         self.used = [i for i in range(count) if self.total[i]]
         most = [max(map(abs, values), default=0) for values in cards.values]
         far = [max(map(abs, column), default=0) for column in data.columns]
@@ -119,6 +125,7 @@ class Hazards:
 
         exp = lru_cache(None)(lambda z: enclosed(_CONTEXT.exp, max(z, Fraction(-100))))
         least = most = -sum(map(mul, self.died, scores), Fraction(0))
+        least, most = least + self.least, most + self.most
         for i in self.used:
             own = [(e[i], z) for e, z in zip(self.exposed, scores, strict=True) if e[i]]
             top = max(z for _, z in own)
@@ -145,7 +152,7 @@ class Hazards:
             x * sum(part * own[i] for part, i in zip(parts, self.used, strict=True))
             for x, own in zip(v, self.exposed, strict=True)
         ]
-        constant = Fraction(0)
+        constant = self.least / self.whole
         for rate, s, i in zip(rates, sums, self.used, strict=True):
             grain = self.grain[i]
             constant += rate * _log(s * grain.numerator, grain.denominator)[0]

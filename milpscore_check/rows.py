@@ -14,7 +14,7 @@ from milpscore_check.values import Refused, number
 _MOST_COLUMNS = 1000  # or 20 of each feature
 _MOST_CELLS = 50_000_000  # of distinct rows: no design is larger
 
-# which row of its columns each feature makes, of times these and the weight, and the class
+# which row of its columns each feature makes, of times these, and the class
 Key = tuple[Any, ...]
 
 
@@ -90,10 +90,10 @@ class Rows:
         return Data(columns, y, weight, counts, by_number, self._lives(keys))
 
     def _lives(self, keys: list[Key]) -> list[Life] | None:
-        """When the rows of each key came under observation and were last seen; their weight."""
+        """When the rows of each key came under observation, and were last seen."""
         if not self.times:
             return None
-        lives = [Life(entry, time, weight) for time, entry, weight in (key[-4:-1] for key in keys)]
+        lives = [Life(entry, time) for *_, time, entry, _ in keys]
         for life in lives:
             if not 0 <= life.entry < life.time:
                 raise Refused(f"a row is seen from {float(life.entry):g} to {float(life.time):g}")
@@ -113,8 +113,8 @@ class Rows:
         weight = self._weight(row[-1]) if self.weighted else 1
         if not self.times:
             return (*codes, side), weight
-        own = [*map(self._time, self.times, row[len(self.features) :])]
-        return (*codes, own[0], (own[1:] or [Fraction(0)])[0], Fraction(weight), side), weight
+        time, *entry = map(self._time, self.times, row[len(self.features) :])
+        return (*codes, time, *(entry or [Fraction(0)]), side), weight
 
     def _side(self, text: str) -> int:
         """The class of a label, -1 or +1."""

@@ -33,10 +33,10 @@ def small_times(
 def table_by_definition(
     design: SurvivalDesign, cuts: np.ndarray, kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return exposures over the least one of a row ending there, and events, all weighted."""
+    """Return exposures over events and mean exposure of their rows, and events, all weighted."""
     exposed, dead = np.zeros((2, len(design.y), len(cuts)))
     for k, (start, end) in enumerate(zip([0.0, *cuts[:-1]], cuts, strict=True)):
-        least = math.inf
+        logs = 0.0
         for i, time in enumerate(design.time):
             ends_here = bool(design.event[i]) and start < time <= end
             if kind == "time":
@@ -46,9 +46,9 @@ def table_by_definition(
             weight = design.weight[i]
             exposed[i, k], dead[i, k] = weight * exposure, weight * ends_here
             if ends_here:
-                least = min(least, exposure * min(weight, 1.0))
-        if least < math.inf:
-            exposed[:, k] /= least
+                logs += weight * math.log(exposure)
+        if (events := dead[:, k].sum()) > 0:
+            exposed[:, k] /= events * math.exp(logs / events)
     return exposed, dead
 
 

@@ -101,8 +101,8 @@ def exact_rows(design: Design) -> Data:
     weight = [exact[pair] for pair in zip(y, design.weight[order].tolist(), strict=True)]
     lives = None
     if isinstance(design, SurvivalDesign):
-        each = zip(design.entry[order].tolist(), design.time[order].tolist(), weight, strict=True)
-        lives = [Life(as_fraction(start), as_fraction(end), own) for start, end, own in each]
+        each = zip(design.entry[order].tolist(), design.time[order].tolist(), strict=True)
+        lives = [Life(as_fraction(start), as_fraction(end)) for start, end in each]
     return Data(columns, y, weight, design.rows[order].tolist(), lives=lives)
 
 

@@ -247,11 +247,11 @@ def any_scale(statement: Statement, bound: float) -> bool:
     total of 0 have a score of 0.8 at slope 40, and any score at a steeper one. The default
     bounds hold the best intercept of all points at slope S.
 
-    Times to an event have no intercept. In an interval, of the exposures over that of a row with an
-    event, which is 1 or more in the interval's unit, those at lower totals count
-    :math:`e^{-40}` at slope S at most, those at higher totals less than at s, the others the same:
-    the card of slope S is at most :math:`\log(1 + e^{-40} \sum_x e_{xk})` worse, and that has to be
-    at most :data:`BEYOND`.
+    Times to an event have no intercept. Among the exposures in an interval those at totals below
+    that of a row i with an event count :math:`e^{-40}` of it at slope S at most, those at
+    higher totals less than at s, the others the same: the card of slope S is at most
+    :math:`\log(1 + e^{-40} \sum_x e_{xk} / e_{ik})` worse, and that has to be at most
+    :data:`BEYOND`.
 
     *Flatter slopes.* All scores of such a card lie within 0.001 of each other. At the best
     constant score the derivatives of the rows sum to 0, and are at most 2 in size on average; the
@@ -277,8 +277,7 @@ def any_scale(statement: Statement, bound: float) -> bool:
     )
     steep = scales.lower * POLICY.steepest <= float(step) * (1 + 1e-9)
     if (loss := statement.loss).name == "survival":
-        exposed = float(loss.base.raw.exposed.sum(axis=0).max())  # type: ignore[attr-defined]
-        steep &= exposed * math.exp(-POLICY.steepest) <= BEYOND
+        steep &= loss.base.spread * math.exp(-POLICY.steepest) <= BEYOND  # type: ignore[attr-defined]
     least = _best_constant(statement.design, statement.loss.at(1.0))[1]  # type: ignore[attr-defined]
     return movable and steep and bound <= least - POLICY.flattest
 

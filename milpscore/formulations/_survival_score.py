@@ -99,18 +99,20 @@ def survival_score(
 
     Notes
     -----
-    *Derivation.* A row that is seen for a time :math:`\tau_{xk}` in interval k has the likelihood
-    :math:`\prod_k (h_k e^{z_x})^{d_{xk}} \exp(-h_k e^{z_x} \tau_{xk})`, :math:`z_x = s T_x`, be it
-    censored at its end or only under observation from its entry on. Minus its log, summed over the
-    rows, is :math:`\sum_k \bigl[ h_k \sum_x \tau_{xk} e^{z_x} - D_k \log h_k \bigr] - \sum_x d_x
-    z_x`. It is convex in each :math:`h_k` and least at :math:`h_k = D_k / \sum_x \tau_{xk}
-    e^{z_x}`, where the first sum is :math:`D_k` and the second :math:`D_k \log \sum_x \tau_{xk}
-    e^{z_x} - D_k \log D_k`. Without the constants this is the objective. Its unit of exposure,
-    another constant, is in each interval the least exposure of a row that ends there with an event:
-    then :math:`\sum_x e_{xk} e^{z_x} \ge e^{z_i}` for each such row i, and the objective is never
-    negative. With 1 for each row at risk it is the partial likelihood of Breslow,
-    :math:`\sum_i d_i \bigl[ \log \sum_{j \in R(t_i)} e^{z_j} - z_i \bigr]`, of times rounded to the
-    cuts: events to the end of their interval, what is censored within one to its beginning.
+    *Derivation.* A row that is seen for a time :math:`\tau_{xk}` in interval k has the
+    likelihood :math:`\prod_k (h_k e^{z_x})^{d_{xk}} \exp(-h_k e^{z_x} \tau_{xk})`, :math:`z_x =
+    s T_x`, be it censored at its end or only under observation from its entry on. Minus its
+    log, summed over the rows, is :math:`\sum_k \bigl[ h_k \sum_x \tau_{xk} e^{z_x} - D_k \log
+    h_k \bigr] - \sum_x d_x z_x`. It is convex in each :math:`h_k` and least at :math:`h_k = D_k
+    / \sum_x \tau_{xk} e^{z_x}`, where the first sum is :math:`D_k` and the second :math:`D_k
+    \log \sum_x \tau_{xk} e^{z_x} - D_k \log D_k`. Without the constants this is the objective.
+    Exposures are counted in a unit per interval, another constant: its events, times the
+    geometric mean of the exposures of their rows. The objective is then what the best baseline
+    and a score of its own for each event would leave at 0, and never negative. With 1 for each
+    row at risk and no two events at one time it is the partial likelihood of Breslow,
+    :math:`\sum_i d_i \bigl[ \log \sum_{j \in R(t_i)} e^{z_j} - z_i \bigr]`, of times rounded to
+    the cuts: events to the end of their interval, what is censored within one to its beginning;
+    with ties it is less by the constant :math:`\sum_k D_k \log D_k`.
 
     The log of a sum of exponentials is convex, so that every tangent lies below: solvers, bounds
     and certificates are those of :func:`risk_score`. At a total of 0 for all rows the loss is that

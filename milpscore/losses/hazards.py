@@ -45,8 +45,8 @@ class Intervals:
     interval : ndarray of shape (n,)
         The interval of the row's event; -1 where none was seen.
     unit : ndarray of shape (K,)
-        The least exposure of a row in the interval of its event, times its weight if that is
-        below 1.
+        The events of the interval, weights included, times the geometric mean of the exposures of
+        the rows that have them.
     """
 
     cuts: FloatArray
@@ -70,11 +70,12 @@ class Intervals:
             # events count as at the end of their interval, what is censored in one as before it
             through = (time[:, None] >= cuts) | (interval[:, None] == np.arange(len(cuts)))
             exposure = ((entry[:, None] < cuts) & through).astype(np.float64)
+        # the events of an interval times the geometric mean of the exposures of their rows
         rows = np.flatnonzero(seen)
-        unit = np.full(len(cuts), np.inf)
-        counted = np.minimum(design.weight[rows], 1.0)
-        np.minimum.at(unit, interval[rows], exposure[rows, interval[rows]] * counted)
-        unit[np.isinf(unit)] = 1.0
+        held, weight = interval[rows], design.weight[rows]
+        events = np.bincount(held, weight, len(cuts))
+        logs = np.bincount(held, weight * np.log(exposure[rows, held]), len(cuts))
+        unit = np.where(events > 0, events * np.exp(logs / np.where(events > 0, events, 1.0)), 1.0)
         return cls(cuts, kind, exposure / unit, interval, unit)
 
 
@@ -260,6 +261,14 @@ class Hazards:
         rows, raw = self.design.merged, self.raw
         exposed = np.column_stack([rows.sums(column) for column in raw.exposed.T])
         return HazardRows(exposed, rows.sums(raw.died), self.total)
+
+    @cached_property
+    def spread(self) -> float:
+        """The largest sum of exposures in an interval, over that of a row with an event there."""
+        at, exposed = self.intervals.interval, self.raw.exposed
+        rows = np.flatnonzero((at >= 0) & (self.design.weight > 0))
+        ratios = exposed.sum(axis=0)[at[rows]] / exposed[rows, at[rows]]
+        return float(ratios.max(initial=0.0))
 
     def as_decisions(self, near: Card | None = None) -> Design:
         """Return rows of two classes whose logistic loss resembles this one near a card.
