@@ -391,8 +391,8 @@ def survival_card(
     result : Result
     title : str
     at : sequence of float, optional
-        The times at which risks are stated; by default the cuts that a quarter, half and three
-        quarters of the cuts lie at or before.
+        The times at which risks are stated; by default round ones near the cuts that a quarter,
+        half and three quarters of the cuts lie at or before.
 
     Returns
     -------
@@ -430,8 +430,7 @@ def survival_card(
     hazard = np.cumsum(rate * length / intervals.unit)
     hazard *= np.exp(-sum(card.base_points.values()) / scale)
     cuts = intervals.cuts
-    default = cuts[np.ceil(np.array([0.25, 0.5, 0.75]) * len(cuts)).astype(np.int64) - 1]
-    times = tuple(np.unique(default).tolist()) if at is None else tuple(map(float, at))
+    times = _round_times(cuts) if at is None else tuple(map(float, at))
     counted = design.weight > 0
     certificate = {
         **result.summary(),
@@ -450,6 +449,12 @@ def survival_card(
         tuple(hazard.tolist()), intervals.kind, times,
     )  # fmt: skip
     return replace(made, observed=_groups(made, design))
+
+
+def _round_times(cuts: FloatArray) -> tuple[float, ...]:
+    """Return times of two digits near the quarters of the cuts."""
+    near = cuts[np.ceil(np.array([0.25, 0.5, 0.75]) * len(cuts)).astype(np.int64) - 1]
+    return tuple(sorted({min(float(f"{time:.2g}"), float(cuts[-1])) for time in near.tolist()}))
 
 
 def _groups(card: SurvivalCard, design: SurvivalDesign) -> tuple[TotalGroup, ...]:
