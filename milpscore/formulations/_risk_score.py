@@ -17,6 +17,7 @@ from milpscore.core.errors import FormulationError, is_number
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, ScaleRange, SmoothLoss, Statement
 from milpscore.data.designs import in_steps
+from milpscore.data.survival import SurvivalDesign
 from milpscore.formulations.building import (
     LEAST,
     MOST,
@@ -187,7 +188,7 @@ def over_gentle_scales(program: Program, card: Card | None) -> Program:
     Parameters
     ----------
     program : Program
-        Only a risk score with ``scale="auto"`` is stated anew.
+        Only a risk score or a survival score with ``scale="auto"`` is stated anew.
     card : Card or None
         The best card known, if there is one.
 
@@ -201,7 +202,8 @@ def over_gentle_scales(program: Program, card: Card | None) -> Program:
     scales = program.statement.scales
     assert scales is not None  # or else the least gentle scale were 0
     arguments = {**program.arguments, "scale": (least, scales.upper)}
-    return risk_score(program.statement.design, **arguments)
+    assert program.restated is not None  # both builders are recorded
+    return program.restated(arguments)
 
 
 def gentle_scale(program: Program) -> float:
@@ -216,7 +218,8 @@ def gentle_scale(program: Program) -> float:
     float
     """
     statement = program.statement
-    free = statement.formulation == "risk_score" and statement.arguments.get("scale") == "auto"
+    known = statement.formulation in ("risk_score", "survival_score")
+    free = known and statement.arguments.get("scale") == "auto"
     if not free or statement.scales is None:
         return 0.0
     design, (lower, upper) = statement.design, statement.ranges
@@ -370,7 +373,9 @@ def scale_of(scale: Any, design: Design, ranges: Ranges, totals: RowTotals) -> f
 
 def _steepest(design: Design) -> float:
     """Return what the most points of a line may add to the score."""
-    weights = [design.weight[(design.y > 0) == side] for side in (False, True)]
+    # of times to an event the events count: rows without one may be few
+    sides = (True,) if isinstance(design, SurvivalDesign) else (False, True)
+    weights = [design.weight[(design.y > 0) == side] for side in sides]
     # a row of weight 2 counts as two, and weights that add up to 1 do not count as one
     rarer = min(max(float(w.sum()), float((w > 0).sum())) for w in weights)
     return POLICY.gentle_line * (1.0 + rarer / POLICY.gentle_rows)

@@ -13,6 +13,7 @@ from milpscore.constraints import AtMost, MaxFPR, Sign
 from milpscore.core.card import Card
 from milpscore.core.errors import DataError, FormulationError, NotApplicableError
 from milpscore.data import make_survival_design, survival_target
+from milpscore.fitting import fit_card
 from milpscore.formulations import survival_score
 from milpscore.losses.hazards import HazardRows
 from milpscore.pools import pool
@@ -276,3 +277,18 @@ def test_a_pool_holds_every_card_near_the_best(scale):
         value = best_by_enumeration(only)
         if abs(value - limit) > 1e-7:
             assert (w in held) == (value < limit), (w, value, limit)
+
+
+def test_groups_without_events_get_a_gentle_scale():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (120, 2)).astype(float)
+    time = rng.exponential(size=120) + 0.01
+    event = (rng.random(120) < 0.6) & (X[:, 0] == 0)  # nobody with the first column has one
+    design = make_survival_design(X, time=time, event=event)
+    program, result = fit_card(design, "survival_score", max_terms=2, progress=False)
+    assert str(result.claim) == "optimal"
+    assert result.card.coefficients[0] < 0
+    # at five points the column divides the hazard by a few hundreds, not by e^200
+    added = abs(result.card.coefficients[0]) / float(result.card.scale)
+    assert added <= 5.0 * (1.0 + event.sum() / 500.0) * 1.1
+    assert isinstance(program.arguments["scale"], tuple)
