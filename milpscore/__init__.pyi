@@ -41,6 +41,7 @@ from .estimators import (
     RiskScoreClassifier as RiskScoreClassifier,
     SlimClassifier as SlimClassifier,
     SparseRoundingClassifier as SparseRoundingClassifier,
+    SurvivalScoreEstimator as SurvivalScoreEstimator,
 )
 from .scorecard import Scorecard as Scorecard, embed as embed
 from .solvers import solve as solve
