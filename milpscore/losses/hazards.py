@@ -22,6 +22,7 @@ from milpscore.losses.kinds import RiskLoss
 class HazardsPolicy:
     """What sums of exponentials are tuned with."""
 
+    far_score: float = 20.0  # scores of a card are held to it where weights grow with them
     least_sum: float = 1e-200  # below it a sum is taken anew, from the largest score it holds
 
 
@@ -280,10 +281,9 @@ class Hazards:
         z = np.zeros(len(rows.died))
         if near is not None:
             z = design.X @ near.coefficients.astype(np.float64) / float(near.scale or 1)
-            z -= float(rows.died @ z / rows.died.sum())
-        expected = rows.pull(z) + rows.died
-        with np.errstate(over="ignore"):
-            weight = np.concatenate([rows.died, expected * np.exp(-z)])
+            z = np.clip(z - rows.died @ z / rows.died.sum(), -POLICY.far_score, POLICY.far_score)
+        expected = (rows.pull(z) + rows.died) * np.exp(-z)
+        weight = np.concatenate([rows.died, expected])
         sides = np.repeat([1, -1], len(rows.died))
         return Design(np.vstack([design.X, design.X]), sides, weight, design.columns, design.blocks)
 
