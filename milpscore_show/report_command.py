@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from milpscore.cli._survival import timed_target
 from milpscore.cli.common import (
     INTERRUPTED,
     noting_interrupts,
@@ -36,6 +35,7 @@ from milpscore.cli.groups import (
     seconds,
 )
 from milpscore.cli.saved import TARGET, loaded_card, table_again
+from milpscore.cli.survival import timed_target
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.pools import BOOTSTRAPS
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import typer
 
-from milpscore.cli._survival import survival_report, timed_card, timed_design, timed_source
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
@@ -45,6 +44,7 @@ from milpscore.cli.groups import (
     option,
     settable,
 )
+from milpscore.cli.survival import survival_report, timed_card, timed_design, timed_source
 from milpscore.core.clock import Clock
 from milpscore.core.errors import (
     MilpscoreError,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from milpscore.certificate import PROOF_SECONDS
-from milpscore.cli._survival import survival_answers, timed_target
 from milpscore.cli.common import (
     INTERRUPTED,
     counting,
@@ -40,6 +39,7 @@ from milpscore.cli.groups import (
     names_of,
     option,
 )
+from milpscore.cli.survival import survival_answers, timed_target
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.writing import data_output, replacing
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,7 +28,7 @@ from milpscore.core.errors import (
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
 from milpscore.core.result import relative_gap
 from milpscore.core.writing import printable, replacing, write_text
-from milpscore.scorecard.rendering import FeatureLines, Row
+from milpscore.scorecard.rendering import FeatureLines, Row, page_of
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -303,13 +302,6 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
     else:
         write_text(path, writers[kind]())
     return path
-
-
-def page_of(title: str, body: str) -> str:
-    """A card in HTML as a page of its own."""
-    head = f'<meta charset="utf-8">\n<title>{escape(printable(title))}</title>'
-    page = f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n'
-    return f"{page}</body>\n</html>\n"
 
 
 def read_words(path: str | Path) -> dict[str, Any]:

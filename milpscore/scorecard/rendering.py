@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache
+from html import escape
 from itertools import accumulate
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
@@ -692,6 +693,13 @@ def card_html(
         style=card_style() if styled else "",
     )
     return made
+
+
+def page_of(title: str, body: str) -> str:
+    """A card in HTML as a page of its own."""
+    head = f'<meta charset="utf-8">\n<title>{escape(printable(title))}</title>'
+    page = f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n'
+    return f"{page}</body>\n</html>\n"
 
 
 def card_style() -> str:

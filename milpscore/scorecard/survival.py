@@ -175,7 +175,7 @@ class SurvivalCard:
 
     def page(self) -> str:
         """:meth:`to_html` as a page of its own."""
-        from milpscore.scorecard._export import page_of
+        from milpscore.scorecard.rendering import page_of
 
         return page_of(self.card.title, self.to_html())
 

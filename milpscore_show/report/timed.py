@@ -17,8 +17,7 @@ from milpscore.core.writing import write_text
 from milpscore.data import apply_columns, survival_target
 from milpscore.data.survival import entries_of, structured
 from milpscore.scorecard import SurvivalCard, kaplan_meier
-from milpscore.scorecard._export import page_of
-from milpscore.scorecard.rendering import card_html, number
+from milpscore.scorecard.rendering import card_html, number, page_of
 from milpscore_show.plots.drawing import PALETTE
 from milpscore_show.report._charts import axes, chart_of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,7 @@ from milpscore.formulations import slim
 from milpscore.solvers import solve
 from milpscore.solvers.trees.zero_one.rows import Patterns
 from milpscore.verify import check
-from milpscore_study import Race, instance_race, instances, run_study
-from milpscore_study._spec import study_of
+from milpscore_study import Race, instance_race, instances, load_study, run_study
 from milpscore_study.instances import HANDICAP, INSTANCES, names, write_solu
 from milpscore_study.profiles import primal_integral
 
@@ -213,11 +213,9 @@ def test_a_race_of_instances(tmp_path: Path) -> None:
     own = next(each for each in content["models"] if each["name"] == "slim-planted200-3 by tree")
     own["arguments"]["l0_penalty"] = 1e-6
     content |= {"models": [own], "data": content["data"][:1], "seeds": [0]}
-    (row,) = (
-        Race(run_study(study_of(content, "another"), tmp_path / "b.sqlite"))
-        .rows()
-        .to_dict("records")
-    )
+    (tmp_path / "another.json").write_text(json.dumps(content))
+    another = load_study(tmp_path / "another.json")
+    (row,) = Race(run_study(another, tmp_path / "b.sqlite")).rows().to_dict("records")
     held = known["slim-planted200-3"]
     assert held is not None
     assert row["best"] < held.objective - 1e-3
