@@ -68,7 +68,7 @@ def report_command(
     ),
     time: str | None = option(
         DATA,
-        "Of a survival card: column with the times; --target names the event's.",
+        "For a survival card: column with the times; --target names the event's.",
         metavar="COL",
     ),
     entry: str | None = option(

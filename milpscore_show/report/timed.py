@@ -123,6 +123,8 @@ def order_of(rows: TimedRows) -> Lines:
         none = metrics.integrated_brier_score(y, y, np.tile(alike, (len(y), 1)), grid)
         found.append(["Brier score, integrated", span, _four(mean)])
         found.append(["the same, one curve for all", span, _four(none)])
+    if rows.entry.any():
+        found.append(["These figures leave out of account when rows came", "", ""])
     return [["Figure", "", "Value"], *found]
 
 
@@ -184,6 +186,8 @@ def curves_of(rows: TimedRows) -> str:
 def net_benefit(rows: TimedRows, time: float, thresholds: Sequence[float]) -> FloatArray:
     """Net benefit of acting at a stated risk from each threshold on, and of always acting, (2, V).
 
+    NaN where none of the rows acted on was seen up to the time.
+
     References
     ----------
     Vickers, Cronin, Elkin & Gonen, "Extensions to decision curve analysis", BMC Medical Informatics
@@ -196,7 +200,6 @@ def net_benefit(rows: TimedRows, time: float, thresholds: Sequence[float]) -> Fl
             if acted.any():
                 own = rows.time[acted], rows.event[acted], rows.entry[acted]
                 free = float(kaplan_meier(*own, np.ones(int(acted.sum())), [time])[0])
-                free = float(np.nan_to_num(free, nan=0.0))
                 found[k, v] = acted.mean() * (1.0 - free - free * p / (1.0 - p))
     return found
 
@@ -209,7 +212,7 @@ def benefit_of(rows: TimedRows, time: float) -> str:
     ax.plot(thresholds, card, color=PALETTE[0], label="the card")
     ax.plot(thresholds, everyone, color=PALETTE[1], linestyle="--", label="act on all")
     ax.axhline(0.0, color="0.55", linestyle=":", label="act on none")
-    ax.set_ylim(-0.05, max(0.05, 1.1 * float(max(card.max(), everyone.max()))))
+    ax.set_ylim(-0.05, max(0.05, 1.1 * float(np.nanmax([card, everyone], initial=0.0))))
     ax.set_xlabel("risk from which one would act")
     ax.set_ylabel("net benefit")
     ax.legend(frameon=False)

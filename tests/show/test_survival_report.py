@@ -61,6 +61,14 @@ def test_net_benefit_is_its_definition(rows):
     )
 
 
+def test_net_benefit_is_unknown_where_nobody_was_seen_so_long(rows):
+    model, X, y = rows
+    short = y.copy()
+    short["time"], short["event"] = np.minimum(y["time"], 0.9), y["event"] & (y["time"] < 0.9)
+    given = timed.TimedRows.of(model.card_, X, short, None)
+    assert np.isnan(timed.net_benefit(given, 1.2, [0.01])).all()
+
+
 @needs_both
 def test_figures_are_those_of_the_packages(rows, tmp_path):
     model, X, y = rows
