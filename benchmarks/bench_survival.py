@@ -278,8 +278,11 @@ def main() -> None:
     ]))  # fmt: skip
     report.records += proofs
     work = [(name, repeat) for name in names for repeat in range(1 if settings.quick else REPEATS)]
-    done = Parallel(n_jobs=2)(delayed(folds_of)(*each) for each in work)
-    folds = [row for part in done for row in part]
+    made = Parallel(n_jobs=2, return_as="generator")(delayed(folds_of)(*each) for each in work)
+    folds: list[dict[str, Any]] = []
+    for each, part in zip(work, made, strict=True):
+        folds += part
+        print(*each, pd.DataFrame(part).groupby("by")[["C", "Brier"]].mean().to_dict("index"))
     report.records += folds
     frame = pd.DataFrame(folds)
     mean = frame.groupby(["set", "by"], sort=False)[["C", "Brier", "lines"]].mean()

@@ -291,16 +291,14 @@ def verify_command(
 def loaded_card(path: Path) -> Scorecard | OrdinalCard | SurvivalCard:
     """The card of a file: of two answers, of ordered classes, or of times to an event."""
     from milpscore.core.reading import Head, parsed, text_of
-    from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard, survival
-    from milpscore.scorecard.ordinal import KIND
+    from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard
 
     try:
         kind = parsed(text_of(path), Head).kind
     except DataError:
         kind = None  # the card's own reader says what is wrong
-    if kind == survival.KIND:
-        return SurvivalCard.load(path)
-    return OrdinalCard.load(path) if kind == KIND else Scorecard.load(path)
+    worded = {each.file_kind: each for each in (OrdinalCard, SurvivalCard)}
+    return worded.get(kind or "", Scorecard).load(path)
 
 
 def timed_again(

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray, as_fraction, plain_label
-from milpscore.core.errors import DataError, NotApplicableError, require_ending
+from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.program import Program
-from milpscore.core.reading import parsed, text_of
 from milpscore.core.result import Result
 from milpscore.core.writing import printable, write_text
 from milpscore.data.ordinal import OrdinalDesign, thresholds_of
@@ -29,20 +26,25 @@ from milpscore.scorecard.rendering import (
     card_html,
     exact_number,
     number,
+    page_of,
     reading_sentences,
-    rounded_down,
-    table_lines,
-    text_table,
 )
+from milpscore.scorecard.totals import Table, TotalsCard, TotalsFile, proof_sentence
 
 if TYPE_CHECKING:
     from milpscore.scorecard._calculator import Decisions
 
-KIND = "milpscore.ordinal_card"
+
+class _OrdinalFile(TotalsFile, forbid_unknown_fields=True):
+    """An ordinal card's file."""
+
+    levels: tuple[bool | int | float | str, ...]
+    thresholds: tuple[Fraction, ...]
+    observed: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, repr=False)
-class OrdinalCard:
+class OrdinalCard(TotalsCard):
     """Points for features, and the ordered class that a total falls into.
 
     Attributes
@@ -63,7 +65,10 @@ class OrdinalCard:
         The parts do not fit together.
     """
 
-    card: Scorecard
+    file_kind: ClassVar[str] = "milpscore.ordinal_card"
+    named: ClassVar[str] = "an ordinal card"
+    file: ClassVar[type[TotalsFile]] = _OrdinalFile
+
     levels: tuple[Any, ...]
     thresholds: tuple[Fraction, ...]
     observed: tuple[tuple[int, ...], ...] = ()
@@ -81,10 +86,6 @@ class OrdinalCard:
             raise DataError("the card's threshold is not the first one")
         object.__setattr__(self, "thresholds", given)
         object.__setattr__(self, "levels", tuple(map(plain_label, self.levels)))
-
-    def score(self, X: Any, feature_names: Names = None, unseen: Unseen = "error") -> FloatArray:
-        """Totals of rows of raw data; see :meth:`milpscore.Scorecard.score`."""
-        return self.card.score(X, feature_names, unseen)
 
     def groups(self, totals: FloatArray) -> IntArray:
         """The place among the levels of each total of :meth:`score`, shape (n,)."""
@@ -121,34 +122,19 @@ class OrdinalCard:
         """Title and size; :meth:`to_text` shows the card."""
         return f"<OrdinalCard {self.card.title!r}: {len(self.levels)} groups>"
 
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def to_text(self) -> str:
-        """The card as plain text: points, groups with observed shares, certificate."""
-        card = self.card
-        said = [*reading_sentences(card), *self._certified()]
-        parts = [printable(card.title), "", *text_table(card), ""]
-        return "\n".join([*parts, *table_lines(self._groups), "", *said])
-
-    def to_html(self, design: OrdinalDesign | None = None) -> str:
-        """The card as an HTML fragment: a form and its groups.
-
-        With the rows of a ``design`` how many of each class have each total, where these are few.
-        """
+    def tables(self, design: OrdinalDesign | None = None) -> list[Table]:
+        """Return the groups; with a design its rows of each class by total too, if few."""
         tables = [("The class of each total", self._groups)]
         if design is not None and len(rows := self._by_total(design)) <= POLICY.most_ordinal_totals:
             tables.append(("Rows of each class by total", rows))
-        foot = (*reading_sentences(self.card), *self._certified())
-        return card_html(self.card, foot, tables=tables)
+        return tables
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    def to_html(self, design: OrdinalDesign | None = None) -> str:
+        """The card as an HTML fragment; with the rows of a ``design`` these by total, if few."""
+        return card_html(self.card, self.sentences, tables=self.tables(design))
 
     def page(self, design: OrdinalDesign | None = None) -> str:
         """:meth:`to_html` as a page of its own."""
-        from milpscore.scorecard.rendering import page_of
-
         return page_of(self.card.title, self.to_html(design))
 
     def to_sql(
@@ -165,19 +151,8 @@ class OrdinalCard:
         levels = [*reached, (None, self.levels[0])]
         return card_sql(self.card, table, dialect, keys, unseen, levels)
 
-    def write(self, path: str | Path) -> Path:
-        """Write the card as .txt, .html, .sql, .json or .xlsx, by its ending; return the path."""
-        path = Path(path)
-        writers: dict[str, Callable[[], str]] = {
-            ".txt": lambda: self.to_text() + "\n",
-            ".html": self.page,
-            ".sql": lambda: self.to_sql() + ";\n",
-            ".json": lambda: self.to_json() + "\n",
-        }
-        require_ending(path.name, (*writers, ".xlsx"))
-        if path.suffix.lower() == ".xlsx":
-            return self.spreadsheet(path)
-        return write_text(path, writers[path.suffix.lower()]())
+    def _writers(self, path: Path) -> dict[str, Callable[[], Any]]:
+        return {**super()._writers(path), ".xlsx": lambda: self.spreadsheet(path)}
 
     def calculator(self, path: str | Path | None = None) -> str:
         """The card as one HTML page that adds up; as :meth:`Scorecard.calculator`."""
@@ -201,7 +176,7 @@ class OrdinalCard:
 
         names = tuple(printable(str(level)) for level in self.levels)
         cuts = tuple(replace(self.card, threshold=T) for T in self.thresholds)
-        return Decisions(names, cuts, (*reading_sentences(self.card), *self._certified()))
+        return Decisions(names, cuts, tuple(self.sentences))
 
     def _by_total(self, design: OrdinalDesign) -> list[list[str]]:
         """How many rows of each class have each total, and the group they fall into."""
@@ -230,73 +205,31 @@ class OrdinalCard:
                 row += [str(of), *(f"{n / of:.0%}" if of else "" for n in counts)]
         return [head, *rows]
 
-    def _certified(self) -> list[str]:
-        """What is known of the answers and of the proof; nothing without a certificate."""
-        known = self.card.certificate
+    @property
+    def sentences(self) -> list[str]:
+        """How the card is read, and what is known of its answers and of the proof."""
+        known, said = self.card.certificate, reading_sentences(self.card)
         if "mean_distance" not in known:
-            return []
+            return [*said]
         right = known["n_rows"] - known["errors"]
-        said = [
+        return [
+            *said,
             f"Answers: {right} of {known['n_rows']} training rows fall into their own group "
             f"({right / known['n_rows']:.1%}); they lie {known['mean_distance']:.3g} groups off on "
-            "average."
+            "average.",
+            proof_sentence(known, known["bound"]),
         ]
-        allowed, bound = known["allowed"], known["bound"]
-        terms = allowed["max_terms"]
-        kind = "" if terms is None else f" of at most {terms} terms"
-        proved = "Nothing is proved of other cards."
-        if bound is not None and bound > 0:
-            proved = f"No card{kind} has an objective below {rounded_down(bound)}."
-        if known["claim"] == "optimal":
-            proved = f"No card{kind} does better: proved."
-        figures = f"Objective {number(known['objective'])} (loss {number(known['loss'])})"
-        return [*said, f"{figures}, claim {known['claim']}. {proved}"]
 
-    def to_json(self) -> str:
-        """The card as JSON text, read back by :meth:`from_json`."""
-        content = {
-            "kind": KIND,
+    def _content(self) -> dict[str, Any]:
+        return {
             "levels": list(self.levels),
             "thresholds": [str(T) for T in self.thresholds],
             "observed": self.observed,
-            "card": json.loads(self.card.to_json()),
         }
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The card written by :meth:`to_json`.
-
-        Raises
-        ------
-        DataError
-            If the text is not such a card, or is damaged.
-        """
-        found = parsed(text, _OrdinalFile, "the ordinal card's JSON")
-        if found.kind != KIND:
-            raise DataError("this JSON is not an ordinal card: give one of OrdinalCard.save")
-        card = Scorecard.from_json(json.dumps(found.card))
+    def _of(cls, card: Scorecard, found: Any) -> Self:
         return cls(card, found.levels, found.thresholds, found.observed)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the JSON text to a file in UTF-8 and return its path."""
-        write_text(path, self.to_json() + "\n")
-        return Path(path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a card written by :meth:`save`; DataError where the file holds none."""
-        return cls.from_json(text_of(Path(path)))
-
-
-class _OrdinalFile(Struct, forbid_unknown_fields=True):
-    """An ordinal card's file."""
-
-    kind: str
-    levels: tuple[bool | int | float | str, ...]
-    thresholds: tuple[Fraction, ...]
-    observed: tuple[tuple[int, ...], ...]
-    card: dict[str, Any]
 
 
 def ordinal_card(program: Program, result: Result, title: str = "Scorecard") -> OrdinalCard:

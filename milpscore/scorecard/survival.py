@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from msgspec import Struct
 
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import DataError, NotApplicableError, OptionError, require_ending
+from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.reading import parsed, text_of
 from milpscore.core.result import Result
-from milpscore.core.writing import printable, write_text
 from milpscore.data.survival import SurvivalDesign
 from milpscore.formulations import BEYOND
 from milpscore.losses.hazards import ExposureKind, SurvivalLoss
-from milpscore.scorecard._card import Names, Scorecard, Unseen
+from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard.certified import allowed_cards, with_coprime_points, with_least_zero
 from milpscore.scorecard.policy import POLICY
-from milpscore.scorecard.rendering import (
-    card_html,
-    number,
-    reading_sentences,
-    rounded_down,
-    table_lines,
-    text_table,
-)
+from milpscore.scorecard.rendering import number, reading_sentences
+from milpscore.scorecard.totals import Table, TotalsCard, TotalsFile, proof_sentence
 from milpscore.verify.cards import mean_loss
-
-KIND = "milpscore.survival_card"
 
 
 @dataclass(frozen=True)
@@ -60,8 +48,30 @@ class TotalGroup:
     observed: tuple[float, ...]
 
 
+class _GroupFile(Struct, forbid_unknown_fields=True):
+    """A group in a survival card's file."""
+
+    least: float
+    most: float
+    rows: int
+    events: int
+    stated: tuple[float, ...]
+    observed: tuple[float | None, ...]
+
+
+class _SurvivalFile(TotalsFile, forbid_unknown_fields=True):
+    """A survival card's file."""
+
+    scale: float
+    cuts: tuple[float, ...]
+    hazard: tuple[float, ...]
+    exposure: Literal["time", "at_risk"]
+    times: tuple[float, ...]
+    groups: tuple[_GroupFile, ...]
+
+
 @dataclass(frozen=True, repr=False)
-class SurvivalCard:
+class SurvivalCard(TotalsCard):
     """Points for features, and the risk of an event by a time.
 
     The risk at time t of a total T is ``1 - exp(-H(t) exp(T / scale))``; a higher total means an
@@ -90,7 +100,10 @@ class SurvivalCard:
         The parts do not fit together.
     """
 
-    card: Scorecard
+    file_kind: ClassVar[str] = "milpscore.survival_card"
+    named: ClassVar[str] = "a survival card"
+    file: ClassVar[type[TotalsFile]] = _SurvivalFile
+
     scale: float
     cuts: tuple[float, ...]
     hazard: tuple[float, ...]
@@ -110,12 +123,6 @@ class SurvivalCard:
                 f"risks can be stated at times above 0 and up to {self.cuts[-1]:g}, "
                 f"not at {list(self.times)}"
             )
-
-    # ---------------------------------------------------------------- applying it
-
-    def score(self, X: Any, feature_names: Names = None, unseen: Unseen = "error") -> FloatArray:
-        """Totals of rows of raw data; see :meth:`milpscore.Scorecard.score`."""
-        return self.card.score(X, feature_names, unseen)
 
     def accumulated(self, times: FloatArray) -> FloatArray:
         """Return the hazard of a total of 0 accumulated up to each time, shape of ``times``."""
@@ -150,34 +157,14 @@ class SurvivalCard:
             power = self.accumulated(asked) * grown[:, None]
         return np.asarray(-np.expm1(-np.nan_to_num(power, nan=0.0)))
 
-    # ---------------------------------------------------------------- showing it
-
     def __repr__(self) -> str:
         """Title and size; :meth:`to_text` shows the card."""
         times = ", ".join(map(number, self.times))
         return f"<SurvivalCard {self.card.title!r}: risks at {times}>"
 
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def to_text(self) -> str:
-        """The card as plain text: points, risks by total, certificate."""
-        parts = [printable(self.card.title), "", *text_table(self.card), ""]
-        return "\n".join([*parts, *table_lines(self.table), "", *self.sentences])
-
-    def to_html(self) -> str:
-        """The card as an HTML fragment: a form and its risks."""
-        tables = [("Risk of an event by total", self.table)]
-        return card_html(self.card, self.sentences, tables=tables)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def page(self) -> str:
-        """:meth:`to_html` as a page of its own."""
-        from milpscore.scorecard.rendering import page_of
-
-        return page_of(self.card.title, self.to_html())
+    def tables(self) -> list[Table]:
+        """Return the stated and observed risks of each group of totals."""
+        return [("Risk of an event by total", self.table)]
 
     def to_sql(
         self,
@@ -194,18 +181,6 @@ class SurvivalCard:
 
         risks = [*zip(self.times, self.accumulated(np.array(self.times)).tolist(), strict=True)]
         return survival_sql(self.card, table, dialect, keys, unseen, self.scale, risks)
-
-    def write(self, path: str | Path) -> Path:
-        """Write the card as .txt, .html, .sql or .json, by its ending; return the path."""
-        path = Path(path)
-        writers: dict[str, Callable[[], str]] = {
-            ".txt": lambda: self.to_text() + "\n",
-            ".html": self.page,
-            ".sql": lambda: self.to_sql() + ";\n",
-            ".json": lambda: self.to_json() + "\n",
-        }
-        require_ending(path.name, tuple(writers))
-        return write_text(path, writers[path.suffix.lower()]())
 
     @property
     def table(self) -> list[list[str]]:
@@ -234,19 +209,12 @@ class SurvivalCard:
         ]
         if "objective" not in known:
             return said
-        allowed, bound = known["allowed"], known["bound"]
-        terms = allowed["max_terms"]
-        kind = "" if terms is None else f" of at most {terms} terms"
-        if bound is not None and allowed["scale"] == "any":
+        scale, bound, kind = known["allowed"]["scale"], known["bound"], ""
+        if bound is not None and scale == "any":
             bound -= BEYOND  # what scales beyond the range searched may gain
-        if isinstance(allowed["scale"], list) and allowed["scale"][0] < allowed["scale"][1]:
-            low, high = (end / self.card.divisor for end in allowed["scale"])
-            kind += f", its scale from {number(low)} to {number(high)} points,"
-        proved = "Nothing is proved of other cards."
-        if bound is not None and bound > 0:
-            proved = f"No card{kind} has an objective below {rounded_down(bound)}."
-        if known["claim"] == "optimal":
-            proved = f"No card{kind} does better: proved."
+        if isinstance(scale, list) and scale[0] < scale[1]:
+            low, high = (end / self.card.divisor for end in scale)
+            kind = f", its scale from {number(low)} to {number(high)} points,"
         few = known["events"] < POLICY.events_per_line * known["lines"]
         warned = (
             [f"Only {known['events']} events for {known['lines']} lines: "
@@ -258,17 +226,11 @@ class SurvivalCard:
             *said,
             f"Made from {known['n_rows']} rows with {known['events']} events.",
             *warned,
-            f"Objective {number(known['objective'])} (loss {number(known['loss'])}; "
-            f"{number(known['loss_without_points'])} without points), claim {known['claim']}. "
-            f"{proved}",
+            proof_sentence(known, bound, kind),
         ]
 
-    # ---------------------------------------------------------------- keeping it
-
-    def to_json(self) -> str:
-        """The card as JSON text, read back by :meth:`from_json`."""
-        content = {
-            "kind": KIND,
+    def _content(self) -> dict[str, Any]:
+        return {
             "scale": self.scale,
             "cuts": self.cuts,
             "hazard": self.hazard,
@@ -278,23 +240,10 @@ class SurvivalCard:
                 {**vars(each), "observed": [None if np.isnan(o) else o for o in each.observed]}
                 for each in self.observed
             ],
-            "card": json.loads(self.card.to_json()),
         }
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The card written by :meth:`to_json`.
-
-        Raises
-        ------
-        DataError
-            If the text is not such a card, or is damaged.
-        """
-        found = parsed(text, _SurvivalFile, "the survival card's JSON")
-        if found.kind != KIND:
-            raise DataError("this JSON is not a survival card: give one of SurvivalCard.save")
-        card = Scorecard.from_json(json.dumps(found.card))
+    def _of(cls, card: Scorecard, found: Any) -> Self:
         groups = tuple(
             TotalGroup(
                 each.least, each.most, each.rows, each.events, each.stated,
@@ -303,40 +252,6 @@ class SurvivalCard:
             for each in found.groups
         )  # fmt: skip
         return cls(card, found.scale, found.cuts, found.hazard, found.exposure, found.times, groups)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the JSON text to a file in UTF-8 and return its path."""
-        write_text(path, self.to_json() + "\n")
-        return Path(path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a card written by :meth:`save`; DataError where the file holds none."""
-        return cls.from_json(text_of(Path(path)))
-
-
-class _GroupFile(Struct, forbid_unknown_fields=True):
-    """A group in a survival card's file."""
-
-    least: float
-    most: float
-    rows: int
-    events: int
-    stated: tuple[float, ...]
-    observed: tuple[float | None, ...]
-
-
-class _SurvivalFile(Struct, forbid_unknown_fields=True):
-    """A survival card's file."""
-
-    kind: str
-    scale: float
-    cuts: tuple[float, ...]
-    hazard: tuple[float, ...]
-    exposure: Literal["time", "at_risk"]
-    times: tuple[float, ...]
-    groups: tuple[_GroupFile, ...]
-    card: dict[str, Any]
 
 
 def _percent(risk: float) -> str:
