@@ -46,7 +46,7 @@ def options(rng: np.random.Generator, p: int) -> dict[str, Any]:
     drawn: dict[str, Any] = {
         "coef_min": -most, "coef_max": most, "l0_penalty": float(rng.choice([0.0, 1e-3, 0.05])),
         "times": [3, "events", 1, 20][int(rng.integers(4))],
-        "exposure": str(rng.choice(["time", "at_risk"])),
+        "exposure": str(rng.choice(["time", "at_risk", "discrete"])),
         "scale": ["auto", 1.0, (0.5, 50.0), 0.05][int(rng.integers(4))],
     }  # fmt: skip
     if rng.random() < 0.5:
@@ -67,19 +67,38 @@ def meaning(given: dict[str, Any], cuts: Array, kind: str) -> tuple[Array, Array
         for i, (time, event) in enumerate(zip(given["time"], given["event"], strict=True)):
             here = bool(event) and start < time <= end
             lived = max(0.0, min(time, end) - max(entry[i], start))
-            if kind == "at_risk":
+            if kind != "time":
                 lived = float(entry[i] < end and (time >= end or here))
             exposed[i, k], dead[i, k] = weight[i] * lived, weight[i] * here
             if here and weight[i] > 0:
                 logs += weight[i] * math.log(lived)
-        if (events := float(dead[:, k].sum())) > 0:
+        if kind != "discrete" and (events := float(dead[:, k].sum())) > 0:
             exposed[:, k] /= events * math.exp(logs / events)
-    return exposed, dead, weight
+    return exposed, dead, exposed if kind == "discrete" else weight
+
+
+def chances(at_risk: Array, dead: Array, scores: Array) -> float:
+    """Return minus the log-likelihood of an interval, the intercept by bisection."""
+    if dead.sum() >= at_risk.sum() * (1.0 - 1e-12):
+        return 0.0
+    own = at_risk > 0
+    e, d, z = at_risk[own], dead[own], scores[own]
+    flat = math.log(d.sum() / (e - d).sum())
+    low, high = flat - z.max(), flat - z.min()
+    for _ in range(200):
+        b = (low + high) / 2.0
+        small = float(e @ (0.5 * (1.0 + np.tanh((b + z) / 2.0)))) < d.sum()
+        low, high = (b, high) if small else (low, b)
+    return float(d @ np.logaddexp(0.0, -b - z) + (e - d) @ np.logaddexp(0.0, b + z))
 
 
 def lost(parts: tuple[Array, Array, Array], scores: Array) -> float:
     """Return the mean loss of scores."""
     exposed, dead, weight = parts
+    if weight.ndim == 2:
+        events = np.flatnonzero(dead.sum(axis=0))
+        found = sum(chances(exposed[:, k], dead[:, k], scores) for k in events)
+        return found / float(weight.sum())
     total = -float(dead.sum(axis=1) @ scores)
     for k in np.flatnonzero(dead.sum(axis=0)):
         own = exposed[:, k] > 0

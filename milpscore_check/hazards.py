@@ -33,7 +33,7 @@ from milpscore_check.cards import GRID, Cards, floor
 from milpscore_check.values import Refused
 
 _GUARD = 40  # binary digits of q beyond those of the bound
-_ONE = 1 << 48  # exp(z) of the least score
+ONE = 1 << 48  # exp(z) of the least score
 FARTHEST = 5_000  # below the largest score: lines are drawn as if others lay there
 
 
@@ -93,7 +93,12 @@ class Hazards:
             raise Refused("the loss 'survival' needs cuts, and a table with times")
         self.data, self.cards = data, cards
         cuts, kind = cards.survival["cuts"], cards.survival["exposure"]
-        if kind not in ("time", "at_risk") or not cuts or sorted({*cuts}) != cuts or cuts[0] <= 0:
+        if (
+            kind not in ("time", "at_risk", "discrete")
+            or not cuts
+            or sorted({*cuts}) != cuts
+            or cuts[0] <= 0
+        ):
             raise Refused("the cuts of time are not ascending, or exposure is of no known kind")
         spans = [*zip([Fraction(0), *cuts[:-1]], cuts, strict=True)]
         rows, count = len(data.classes), len(cuts)
@@ -140,7 +145,7 @@ class Hazards:
         # whole numbers v near exp(z), up to a factor they share
         least = max(min(scores), max(scores) - FARTHEST)
         powers = [divmod(max(float(z - least), 0.0), math.log(2.0)) for z in scores]
-        v = [round(_ONE * math.exp(rest)) << int(n) for n, rest in powers]
+        v = [round(ONE * math.exp(rest)) << int(n) for n, rest in powers]
         sums = [sum(own[i] * x for own, x in zip(self.exposed, v, strict=True)) for i in self.used]
         digits = max(map(int.bit_length, sums), default=0) + GRID + _GUARD
         rates = [self.total[i] / self.whole for i in self.used]

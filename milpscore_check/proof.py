@@ -30,7 +30,8 @@ from operator import add, mul
 from typing import Any
 
 from milpscore_check.cards import GRID, Box, Cards, floor
-from milpscore_check.hazards import Hazards, Life
+from milpscore_check.hazards import Life
+from milpscore_check.periods import lives_of
 from milpscore_check.values import Refused, count, double, maybe, read, whole
 
 CELLS = -2  # a leaf that cells prove, choice of columns by choice of columns
@@ -170,7 +171,7 @@ class Data:
         """The mean loss of a card, enclosed."""
         kind = cards.loss
         if kind == "survival":
-            return Hazards(self, cards).loss(
+            return lives_of(self, cards).loss(
                 [Fraction(t, self.unit) / scale for t in self.totals(w)]
             )
         shares: dict[tuple[int, int], int] = defaultdict(int)
@@ -191,7 +192,7 @@ class Lines:
         # places and values of a column's entries that are not 0
         some = ([(k, x) for k, x in enumerate(column) if x] for column in data.columns)
         self.entries: list[Any] = [tuple(zip(*own, strict=True)) or ((), ()) for own in some]
-        self.hazards = Hazards(data, cards) if cards.loss == "survival" else None
+        self.hazards = lives_of(data, cards) if cards.loss == "survival" else None
         self.line = lru_cache(256)(self._line)
         self.prices = lru_cache(512)(self._prices)
 

@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import expit
 
 from milpscore.data import SurvivalDesign, make_survival_design
 
@@ -47,7 +48,7 @@ def table_by_definition(
             exposed[i, k], dead[i, k] = weight * exposure, weight * ends_here
             if ends_here:
                 logs += weight * math.log(exposure)
-        if (events := dead[:, k].sum()) > 0:
+        if kind != "discrete" and (events := dead[:, k].sum()) > 0:
             exposed[:, k] /= events * math.exp(logs / events)
     return exposed, dead
 
@@ -57,22 +58,44 @@ def loss_by_definition(
 ) -> float:
     """Minus the profiled log-likelihood, interval by interval."""
     exposed, dead = table_by_definition(design, cuts, kind)
-    return _loss(exposed, dead, scores) / float(design.weight.sum())
+    return _loss(exposed, dead, scores, kind) / _whole(design, exposed, kind)
 
 
-def _loss(exposed: np.ndarray, dead: np.ndarray, scores: np.ndarray) -> float:
+def _whole(design: SurvivalDesign, exposed: np.ndarray, kind: str) -> float:
+    """What the loss is the mean of: rows, or rows at risk."""
+    return float(exposed.sum() if kind == "discrete" else design.weight.sum())
+
+
+def _loss(exposed: np.ndarray, dead: np.ndarray, scores: np.ndarray, kind: str) -> float:
     """Sum the table's likelihood."""
     events = dead.sum(axis=0)
+    if kind == "discrete":
+        return sum(_period(*each, scores) for each in zip(exposed.T, dead.T, strict=True))
     sums = (exposed * np.exp(scores)[:, None]).sum(axis=0)[events > 0]
     return float(events[events > 0] @ np.log(sums) - dead.sum(axis=1) @ scores)
+
+
+def _period(at_risk: np.ndarray, dead: np.ndarray, scores: np.ndarray) -> float:
+    """Minus the log-likelihood of one interval at its best intercept."""
+    if dead.sum() in (0.0, at_risk.sum()):
+        return 0.0  # an intercept without end leaves nothing
+
+    def excess(b: float) -> float:
+        return float(at_risk @ expit(b + scores) - dead.sum())
+
+    flat, own = math.log(dead.sum() / (at_risk - dead).sum()), scores[at_risk > 0]
+    b = brentq(excess, flat - own.max() - 1e-9, flat - own.min() + 1e-9, xtol=1e-13)
+    z = b + scores
+    return float(dead @ np.logaddexp(0.0, -z) + (at_risk - dead) @ np.logaddexp(0.0, z))
 
 
 def best_by_enumeration(program: Any) -> float:
     """The least objective over every card, slopes by a fine scan and a bounded search."""
     statement = program.statement
     design, intervals = statement.design, statement.loss.base.intervals
-    scales, weight = statement.scales, float(design.weight.sum())
-    exposed, dead = table_by_definition(design, intervals.cuts, intervals.kind)
+    scales, kind = statement.scales, intervals.kind
+    exposed, dead = table_by_definition(design, intervals.cuts, kind)
+    whole = _whole(design, exposed, kind)
     least = math.inf
     ranges = [range(low, high + 1) for low, high in zip(*statement.ranges, strict=True)]
     points = np.array(list(itertools.product(*ranges)))
@@ -80,7 +103,7 @@ def best_by_enumeration(program: Any) -> float:
         totals = design.X @ w
 
         def loss(log_slope: float, totals: np.ndarray = totals) -> float:
-            return _loss(exposed, dead, math.exp(log_slope) * totals) / weight
+            return _loss(exposed, dead, math.exp(log_slope) * totals, kind) / whole
 
         if scales is None:
             found = loss(-math.log(statement.loss.scale))

@@ -28,6 +28,7 @@ from milpscore.estimators._base import (
 from milpscore.estimators._cards import _SOLVER_OPTIONS, PerColumn
 from milpscore.fitting import MAX_TERMS, fit_card
 from milpscore.formulations import card_builder
+from milpscore.losses.hazards import ExposureKind
 from milpscore.scorecard.survival import SurvivalCard, survival_card
 from milpscore.solvers.options import Options
 
@@ -82,7 +83,7 @@ threads, client, memory_limit, random_state, verbose :
     """
 
     times: Any = 20
-    exposure: Literal["time", "at_risk"] = "time"
+    exposure: ExposureKind = "time"
     scale: float | Literal["auto"] | Sequence[float] = "auto"
     coef_min: PerColumn = -5
     coef_max: PerColumn = 5
@@ -196,8 +197,8 @@ threads, client, memory_limit, random_state, verbose :
 
     def predict_cumulative_hazard_function(self, X: Any, return_array: bool = False) -> Any:
         """The hazard accumulated up to each of ``unique_times_``; as the survival function."""
-        grown = np.exp(self.predict(X))
-        return self._functions(grown[:, None] * np.array(self.card_.hazard), return_array)
+        hazards = self.card_.accumulated(self.unique_times_, self._totals(X))
+        return self._functions(hazards, return_array)
 
     def score(self, X: Any, y: Any) -> float:
         """Harrell's index of concordance, by scikit-survival.

@@ -254,7 +254,8 @@ def any_scale(statement: Statement, bound: float) -> bool:
     that of a row i with an event count :math:`e^{-40}` of it at slope S at most, those at
     higher totals less than at s, the others the same: the card of slope S is at most
     :math:`\log(1 + e^{-40} \sum_x e_{xk} / e_{ik})` worse, and that has to be at most
-    :data:`BEYOND`.
+    :data:`BEYOND`. In discrete time each interval has an intercept that nothing bounds, and is a
+    table of two classes as above.
 
     *Flatter slopes.* All scores of such a card lie within 0.001 of each other. At the best
     constant score the derivatives of the rows sum to 0, and are at most 2 in size on average; the

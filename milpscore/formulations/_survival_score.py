@@ -89,9 +89,10 @@ def survival_score(
     times : int, "events", or increasing sequence of float
         The cuts: at most that many quantiles of the times of events, every one of these, or those
         given. An interval holds its end.
-    exposure : {"time", "at_risk"}
+    exposure : {"time", "at_risk", "discrete"}
         The time a row was seen in an interval; or 1 if it was at risk there. "at_risk" with
-        ``times="events"`` is the partial likelihood of Cox, ties as Breslow has them.
+        ``times="events"`` is the partial likelihood of Cox, ties as Breslow has them. "discrete"
+        states time in steps, for data that know only the interval of an event: see Notes.
     scale : float, "auto" or (float, float)
         Points in one unit of the log of the hazard; as in :func:`risk_score`.
     penalty, lam, expert
@@ -114,13 +115,25 @@ def survival_score(
     the cuts: events to the end of their interval, what is censored within one to its beginning;
     with ties it is less by the constant :math:`\sum_k D_k \log D_k`.
 
+    *Discrete time.* Under "discrete" a row at risk in interval k has the event there with the
+    chance :math:`p_{xk} = 1 / (1 + e^{-b_k - s T_x})`. With 1 for each row at risk (times its
+    weight), N the sum of all :math:`e_{xk}`, and the best intercept in each interval, the loss is
+
+    .. math::
+
+        \frac1N \Bigl[ \sum_k \min_{b_k} \Bigl( \sum_x e_{xk} \log(1 + e^{b_k + s T_x})
+        - D_k b_k \Bigr) - s \sum_x d_x T_x \Bigr],
+
+    minus the mean log-likelihood of rows at risk; :math:`e^{s}` per point is a ratio of odds. It
+    is jointly convex in the intercepts and s w, so that its minimum over the former is convex.
+
     The log of a sum of exponentials is convex, so that every tangent lies below: solvers, bounds
     and certificates are those of :func:`risk_score`. At a total of 0 for all rows the loss is that
     of no card.
 
-    Reference: Breslow, "Covariance analysis of censored survival data", Biometrics 30 (1974);
-    Friedman, "Piecewise exponential models for survival data with covariates", Ann. Statist. 10
-    (1982).
+    Reference: Breslow, "Covariance analysis of censored survival data", Biometrics 30 (1974); Cox,
+    "Regression models and life-tables", JRSS B 34 (1972), section 6, for discrete time; Friedman,
+    "Piecewise exponential models for survival data with covariates", Ann. Statist. 10 (1982).
     """
     if isinstance(X, SurvivalDesign):
         if any(part is not None for part in (y, time, event, entry, sample_weight)):
@@ -159,10 +172,12 @@ def survival_score(
     return later(statement, lambda: tangent_program(statement), holds_rows=False)
 
 
-def _intervals(design: SurvivalDesign, times: Times, exposure: str) -> Intervals:
+def _intervals(design: SurvivalDesign, times: Times, exposure: ExposureKind) -> Intervals:
     """Cut the design's times."""
     if exposure not in get_args(ExposureKind):
-        raise FormulationError(f"{{exposure}} must be 'time' or 'at_risk', got {exposure!r}")
+        raise FormulationError(
+            f"{{exposure}} must be 'time', 'at_risk' or 'discrete', got {exposure!r}"
+        )
     cuts = _cuts(design, times)
     if len(cuts) * len(design.y) > POLICY.most_exposures:
         raise SizeError(
@@ -170,8 +185,7 @@ def _intervals(design: SurvivalDesign, times: Times, exposure: str) -> Intervals
             f"{POLICY.most_exposures:.0g} exposures: give fewer {{times}}",
             times=20,
         )
-    kind: ExposureKind = "time" if exposure == "time" else "at_risk"
-    return Intervals.of(design, cuts, kind)
+    return Intervals.of(design, cuts, exposure)
 
 
 def _cuts(design: SurvivalDesign, times: Times) -> FloatArray:

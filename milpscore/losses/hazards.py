@@ -28,7 +28,7 @@ class HazardsPolicy:
 
 POLICY = HazardsPolicy()
 
-ExposureKind = Literal["time", "at_risk"]
+ExposureKind = Literal["time", "at_risk", "discrete"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +39,16 @@ class Intervals:
     ----------
     cuts : ndarray of shape (K,)
         The ends of the intervals, ascending; an interval holds its end, and the first begins at 0.
-    kind : {"time", "at_risk"}
-        What exposure is: the time a row was seen in an interval, or 1 where it was at risk.
+    kind : {"time", "at_risk", "discrete"}
+        What exposure is: the time a row was seen in an interval, or 1 where it was at risk; under
+        "discrete" what counts is the chance of an event in each.
     exposure : ndarray of shape (n, K)
         Over ``unit``, so that the loss is never negative.
     interval : ndarray of shape (n,)
         The interval of the row's event; -1 where none was seen.
     unit : ndarray of shape (K,)
         The events of the interval, weights included, times the geometric mean of the exposures of
-        the rows that have them.
+        the rows that have them; 1 under "discrete".
     """
 
     cuts: FloatArray
@@ -71,6 +72,8 @@ class Intervals:
             # events count as at the end of their interval, what is censored in one as before it
             through = (time[:, None] >= cuts) | (interval[:, None] == np.arange(len(cuts)))
             exposure = ((entry[:, None] < cuts) & through).astype(np.float64)
+        if kind == "discrete":
+            return cls(cuts, kind, exposure, interval, np.ones(len(cuts)))
         # the events of an interval times the geometric mean of the exposures of their rows
         rows = np.flatnonzero(seen)
         held, weight = interval[rows], design.weight[rows]
@@ -160,6 +163,24 @@ class HazardRows:
         logs = self._values(z)
         return np.concatenate([self.total * logs, -self.died * z, self.total, -self.total])
 
+    def exact(self, z: FloatArray) -> float:
+        """Return F at scores (n,), each sum rounded once."""
+        parts = (-self.died * z).tolist()
+        for events, exposed in zip(self.total.tolist(), self.exposed.T, strict=True):
+            if events > 0.0:
+                own = exposed > 0.0
+                top = float(z[own].max())
+                total = math.fsum((exposed[own] * np.exp(z[own] - top)).tolist())
+                parts += [events * math.log(total), events * top]
+        return math.fsum(parts)
+
+    def baseline(self, z: FloatArray) -> FloatArray:
+        """Return the best hazards of a score of 0 per unit of exposure, (K,), at scores (n,)."""
+        top = float(z.max())
+        sums = self.exposed.T @ np.exp(z - top)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(self.total > 0, self.total / sums, 0.0) * np.exp(-top))
+
     def _share(self, z: FloatArray) -> FloatArray:
         """Return sum_k D_k p_k at scores (n,) or (n, V), shape of z."""
         if z.ndim == 1:
@@ -245,14 +266,26 @@ class Hazards:
     @cached_property
     def raw(self) -> HazardRows:
         """The rows of the design as they are."""
+        exposed = self.intervals.exposure * self.design.weight[:, None]
+        died = np.where(self.intervals.interval >= 0, self.design.weight / self.whole, 0.0)
+        if self.intervals.kind != "discrete":
+            return HazardRows(exposed, died, self.total)
+        from milpscore.losses.periods import PeriodRows
+
+        return PeriodRows(exposed / self.whole, died, self.total)
+
+    @cached_property
+    def whole(self) -> float:
+        """The weight of what the loss is the mean of: rows, or under "discrete" rows at risk."""
         weight = self.design.weight
-        died = np.where(self.intervals.interval >= 0, weight / math.fsum(weight), 0.0)
-        return HazardRows(self.intervals.exposure * weight[:, None], died, self.total)
+        if self.intervals.kind == "discrete":
+            weight = weight * self.intervals.exposure.sum(axis=1)
+        return math.fsum(weight)
 
     @cached_property
     def total(self) -> FloatArray:
-        """The weight of the events of each interval, (K,)."""
-        share = self.design.weight / math.fsum(self.design.weight)
+        """The weight of the events of each interval as a share of the whole, (K,)."""
+        share = self.design.weight / self.whole
         at, count = self.intervals.interval, len(self.intervals.cuts)
         return np.array([math.fsum(share[at == k]) for k in range(count)])
 
@@ -261,11 +294,16 @@ class Hazards:
         """The merged rows of the design."""
         rows, raw = self.design.merged, self.raw
         exposed = np.column_stack([rows.sums(column) for column in raw.exposed.T])
-        return HazardRows(exposed, rows.sums(raw.died), self.total)
+        return replace(raw, exposed=exposed, died=rows.sums(raw.died))
 
     @cached_property
     def spread(self) -> float:
-        """The largest sum of exposures in an interval, over that of a row with an event there."""
+        """The largest sum of exposures in an interval, over that of a row with an event there.
+
+        0 where each interval has an intercept, which moves as that of two classes does.
+        """
+        if self.intervals.kind == "discrete":
+            return 0.0
         at, exposed = self.intervals.interval, self.raw.exposed
         rows = np.flatnonzero((at >= 0) & (self.design.weight > 0))
         ratios = exposed.sum(axis=0)[at[rows]] / exposed[rows, at[rows]]
@@ -339,15 +377,7 @@ class SurvivalLoss(RiskLoss):
 
     def exact_mean(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> float:
         """Return the mean loss, each sum rounded once."""
-        rows, z = self.base.of(y), totals.scores(intercept) / self.fixed
-        parts = (-rows.died * z).tolist()
-        for events, exposed in zip(rows.total.tolist(), rows.exposed.T, strict=True):
-            if events > 0.0:
-                own = exposed > 0.0
-                top = float(z[own].max())
-                total = math.fsum((exposed[own] * np.exp(z[own] - top)).tolist())
-                parts += [events * math.log(total), events * top]
-        return math.fsum(parts)
+        return self.base.of(y).exact(totals.scores(intercept) / self.fixed)
 
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule

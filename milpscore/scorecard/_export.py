@@ -395,11 +395,20 @@ def survival_sql(
     keys: Sequence[str],
     unseen: Unseen,
     scale: float,
-    hazards: Sequence[tuple[float, float]],
+    hazards: Sequence[tuple[float, Sequence[float]]],
+    odds: bool = False,
 ) -> str:
-    """Return the statement of a survival card: ``hazards`` are accumulated by each stated time."""
+    """Return the statement of a survival card.
+
+    ``hazards`` holds stated times with the hazard accumulated by each, or with the ``odds`` in the
+    intervals before.
+    """
     writer = _Writer(
-        card, unseen, ((None, ""),), typed=dialect != "sqlite", hazards=(scale, tuple(hazards))
+        card,
+        unseen,
+        ((None, ""),),
+        typed=dialect != "sqlite",
+        hazards=(scale, tuple(hazards), odds),
     )
     statement = writer.statement(table, keys)
     if dialect != "ansi":
@@ -408,7 +417,7 @@ def survival_sql(
             for k, (time, _) in enumerate(hazards, 1)]  # fmt: skip
     nothing = "scores nothing" if unseen == "zero" else "makes total and risks NULL"
     said += [f"A NULL the card does not foresee, or a category it does not know, {nothing}.",
-             "It needs the function EXP."]  # fmt: skip
+             f"It needs the function{'s EXP and LN' if odds else ' EXP'}."]  # fmt: skip
     return "\n".join([*(f"-- {line}" for line in (printable(card.title), *said)), statement])
 
 
@@ -456,7 +465,7 @@ class _Writer:
     absolute: bool = False
     typed: bool = True
     # of a survival card: its scale, and stated times with the hazard accumulated by each
-    hazards: tuple[float, tuple[tuple[float, float], ...]] | None = None
+    hazards: tuple[float, tuple[tuple[float, Sequence[float]], ...], bool] | None = None
 
     def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
         """The whole SELECT, with the total computed in a derived table."""
@@ -543,14 +552,16 @@ class _Writer:
     def _stated(self, total: str, taken: set[str]) -> list[str]:
         """The risks of a total at the stated times; EXP must not overflow."""
         assert self.hazards is not None
-        scale, hazards = self.hazards
+        scale, hazards, odds = self.hazards
         score = f"CAST({total} AS DOUBLE PRECISION) / {_literal(scale, 'E0')}"
         made = []
-        for k, (_, hazard) in enumerate(hazards, 1):
-            certain = "1.0" if hazard > 0 else "0.0"
+        for k, (_, parts) in enumerate(hazards, 1):
+            certain = "1.0" if any(parts) else "0.0"
+            each = [f"{_literal(part, 'E0')} * EXP({score})" for part in parts if part or not odds]
+            power = "".join(f" - LN(1.0 + {part})" for part in each) if odds else f"-{each[0]}"
             risk = (
                 f"CASE\n  WHEN {total} IS NULL THEN NULL\n  WHEN {score} > 700 THEN {certain}\n"
-                f"  ELSE 1.0 - EXP(-{_literal(hazard, 'E0')} * EXP({score}))\nEND"
+                f"  ELSE 1.0 - EXP({power or '0.0'})\nEND"
             )
             made.append(f"{_indented(risk)} AS {_name(_fresh(f'risk_{k}', taken))}")
         return made

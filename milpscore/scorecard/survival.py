@@ -65,7 +65,7 @@ class _SurvivalFile(TotalsFile, forbid_unknown_fields=True):
     scale: float
     cuts: tuple[float, ...]
     hazard: tuple[float, ...]
-    exposure: Literal["time", "at_risk"]
+    exposure: ExposureKind
     times: tuple[float, ...]
     groups: tuple[_GroupFile, ...]
 
@@ -74,8 +74,9 @@ class _SurvivalFile(TotalsFile, forbid_unknown_fields=True):
 class SurvivalCard(TotalsCard):
     """Points for features, and the risk of an event by a time.
 
-    The risk at time t of a total T is ``1 - exp(-H(t) exp(T / scale))``; a higher total means an
-    earlier event.
+    The risk at time t of a total T is ``1 - exp(-H(t) exp(T / scale))``; in discrete time it is
+    ``1 - prod_k 1 / (1 + h_k exp(T / scale))`` over the intervals that end by t. A higher total
+    means an earlier event.
 
     Attributes
     ----------
@@ -86,9 +87,10 @@ class SurvivalCard(TotalsCard):
     cuts : tuple of float
         Ends of the intervals of time.
     hazard : tuple of float
-        The hazard of a printed total of 0 accumulated up to each cut.
-    kind : {"time", "at_risk"}
-        Whether it rises evenly within an interval, or at its end.
+        The hazard of a printed total of 0 accumulated up to each cut; in discrete time its odds of
+        an event in each interval.
+    kind : {"time", "at_risk", "discrete"}
+        Whether it rises evenly within an interval or at its end, or time is discrete.
     times : tuple of float
         The times at which risks are printed.
     observed : tuple of TotalGroup
@@ -114,7 +116,8 @@ class SurvivalCard(TotalsCard):
     def __post_init__(self) -> None:
         cuts, hazard = np.array(self.cuts), np.array(self.hazard)
         rising = len(cuts) == len(hazard) > 0 and (np.diff(cuts) > 0).all() and cuts[0] > 0
-        if not (rising and hazard[0] >= 0 and (np.diff(hazard) >= 0).all() and self.scale > 0):
+        summed = np.cumsum(hazard) if self.kind == "discrete" else hazard
+        if not (rising and hazard.min() >= 0 and (np.diff(summed) >= 0).all() and self.scale > 0):
             raise DataError(
                 "a survival card needs ascending cuts, as many accumulated hazards and a scale > 0"
             )
@@ -124,12 +127,20 @@ class SurvivalCard(TotalsCard):
                 f"not at {list(self.times)}"
             )
 
-    def accumulated(self, times: FloatArray) -> FloatArray:
-        """Return the hazard of a total of 0 accumulated up to each time, shape of ``times``."""
-        cuts, hazard = np.append(0.0, self.cuts), np.append(0.0, self.hazard)
-        if self.kind == "time":
-            return np.asarray(np.interp(times, cuts, hazard))
-        return np.asarray(hazard[np.searchsorted(cuts, times, side="right") - 1])
+    def accumulated(self, times: FloatArray, totals: FloatArray | float = 0.0) -> FloatArray:
+        """Return minus the log of the probability of no event by each time, (n, len(times))."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown = np.exp(np.atleast_1d(totals).astype(np.float64) / self.scale)[:, None]
+            if self.kind == "time":
+                ends, heights = np.append(0.0, self.cuts), np.append(0.0, self.hazard)
+                power = np.interp(times, ends, heights) * grown
+            else:
+                steps = np.array(self.hazard) * grown
+                if self.kind == "discrete":
+                    steps = np.cumsum(np.log1p(steps), axis=1)
+                before = np.searchsorted(self.cuts, times, side="right")
+                power = np.column_stack([np.zeros(len(grown)), steps])[:, before]
+        return np.asarray(np.nan_to_num(power, nan=0.0, posinf=np.inf))
 
     def risks(self, totals: FloatArray, at: Sequence[float] | None = None) -> FloatArray:
         """Return the probability of an event by each time, shape (n, number of times).
@@ -152,10 +163,7 @@ class SurvivalCard(TotalsCard):
                 f"the card knows risks at times from 0 to {self.cuts[-1]:g}, where the last event "
                 "was seen"
             )
-        with np.errstate(over="ignore", invalid="ignore"):
-            grown = np.exp(np.asarray(totals, dtype=np.float64) / self.scale)
-            power = self.accumulated(asked) * grown[:, None]
-        return np.asarray(-np.expm1(-np.nan_to_num(power, nan=0.0)))
+        return np.asarray(-np.expm1(-self.accumulated(asked, totals)))
 
     def __repr__(self) -> str:
         """Title and size; :meth:`to_text` shows the card."""
@@ -179,8 +187,14 @@ class SurvivalCard(TotalsCard):
         """
         from milpscore.scorecard._export import survival_sql
 
-        risks = [*zip(self.times, self.accumulated(np.array(self.times)).tolist(), strict=True)]
-        return survival_sql(self.card, table, dialect, keys, unseen, self.scale, risks)
+        odds = self.kind == "discrete"
+        if odds:
+            ends = np.searchsorted(self.cuts, self.times, side="right").tolist()
+            risks = [(time, self.hazard[:end]) for time, end in zip(self.times, ends, strict=True)]
+        else:
+            hazards = self.accumulated(np.array(self.times))[0].tolist()
+            risks = [(time, (each,)) for time, each in zip(self.times, hazards, strict=True)]
+        return survival_sql(self.card, table, dialect, keys, unseen, self.scale, risks, odds)
 
     @property
     def table(self) -> list[list[str]]:
@@ -335,15 +349,11 @@ def survival_card(
     scale = scaled.fixed / card.divisor
     # the baseline of the fit is that of its own totals; printed ones are moved by the base points
     scores = (design.X @ found.coefficients.astype(np.float64)) / scaled.fixed
-    rows = loss.base.raw
-    top = float(scores.max())
-    weight = float(design.weight.sum())
-    sums = rows.exposed.T @ np.exp(scores - top) / weight
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(rows.total > 0, rows.total / sums, 0.0) * np.exp(-top)
+    rates = loss.base.raw.baseline(scores)
     length = np.diff(np.append(0.0, intervals.cuts)) if intervals.kind == "time" else 1.0
-    hazard = np.cumsum(rate * length / intervals.unit)
-    hazard *= np.exp(-sum(card.base_points.values()) / scale)
+    hazard = rates * length / intervals.unit * np.exp(-sum(card.base_points.values()) / scale)
+    if intervals.kind != "discrete":
+        hazard = np.cumsum(hazard * float(design.weight.sum()))
     cuts = intervals.cuts
     times = _round_times(cuts) if at is None else tuple(map(float, at))
     counted = design.weight > 0

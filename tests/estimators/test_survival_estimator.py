@@ -25,9 +25,11 @@ def _cohort(rows=200, seed=0):
     return X, survival_target(time <= lost, np.minimum(time, lost) + 0.01)
 
 
-def test_fit_and_predict():
+@pytest.mark.parametrize("exposure", ["time", "discrete"])
+def test_fit_and_predict(exposure):
     X, y = _cohort()
-    model = SurvivalScoreEstimator(max_terms=3, at=[0.5, 1.0]).fit(X, y)
+    given = {"exposure": exposure, "times": 8 if exposure == "discrete" else 20}
+    model = SurvivalScoreEstimator(max_terms=3, at=[0.5, 1.0], **given).fit(X, y)
     assert str(model.result_.claim) == "optimal"
     assert model.predict(X) == pytest.approx(model.card_.score(X) / model.card_.scale)
     risks = model.predict_risk(X)

@@ -19,7 +19,12 @@ from milpscore.losses.hazards import HazardRows
 from milpscore.pools import pool
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
-from tests.survival_cases import best_by_enumeration, loss_by_definition, small_times
+from tests.survival_cases import (
+    best_by_enumeration,
+    loss_by_definition,
+    small_times,
+    table_by_definition,
+)
 
 KINDS = [
     {"times": 4},
@@ -27,6 +32,8 @@ KINDS = [
     {"times": 1},
     {"times": 3, "exposure": "at_risk"},
     {"times": [0.9, 2.5, 1e4]},
+    {"times": 3, "exposure": "discrete"},
+    {"times": [0.9, 2.5, 4.0, 1e4], "exposure": "discrete"},
 ]
 
 
@@ -101,8 +108,10 @@ def test_rules_and_penalties_hold(options, rules):
     assert result.objective == pytest.approx(best_by_enumeration(program), rel=1e-7)
 
 
-def test_derivatives_are_those_of_the_mean():
-    rows: HazardRows = survival_score(small_times(3), times=5).statement.loss.base.rows
+@pytest.mark.parametrize("exposure", ["time", "discrete"])
+def test_derivatives_are_those_of_the_mean(exposure):
+    program = survival_score(small_times(3), times=5, exposure=exposure)
+    rows: HazardRows = program.statement.loss.base.rows
     rng = np.random.default_rng(0)
     z, step = rng.normal(size=len(rows.died)), 1e-5
     eye = np.eye(len(z)) * step
@@ -119,8 +128,9 @@ def test_derivatives_are_those_of_the_mean():
     assert bent[0] == pytest.approx(z @ second @ z, rel=1e-5)
 
 
-def test_merged_groups_have_the_same_mean():
-    rows = survival_score(small_times(2), times=4).statement.loss.base.rows
+@pytest.mark.parametrize("exposure", ["time", "discrete"])
+def test_merged_groups_have_the_same_mean(exposure):
+    rows = survival_score(small_times(2), times=4, exposure=exposure).statement.loss.base.rows
     labels = np.arange(len(rows.died)) // 3
     first = np.unique(labels, return_index=True)[1]
     merged = rows.merged(labels, first)
@@ -219,6 +229,36 @@ def test_bad_times_are_refused(change, words):
         make_survival_design([[0.0], [1.0], [1.0], [0.0]], **given)
 
 
+def test_discrete_time_is_a_logistic_regression_of_rows_at_risk():
+    from sklearn.linear_model import LogisticRegression
+
+    design = small_times(7, rows=120)
+    program = survival_score(design, times=4, exposure="discrete")
+    base = program.statement.loss.base
+    exposed, dead = table_by_definition(design, base.intervals.cuts, "discrete")
+    rows, periods = np.nonzero(exposed)
+    table = np.column_stack([design.X[rows], np.eye(4)[periods]])
+    model = LogisticRegression(C=1e10, fit_intercept=False, tol=1e-10, max_iter=5000)
+    model.fit(table, dead[rows, periods])
+    z = design.X @ model.coef_[0, :3]
+    own = -np.log(model.predict_proba(table)[np.arange(len(rows)), dead[rows, periods].astype(int)])
+    assert base.raw.mean(z) == pytest.approx(own.mean(), rel=1e-9)
+    assert base.raw.levels(z) == pytest.approx(model.coef_[0, 3:], abs=1e-4)
+    assert design.X.T @ base.raw.pull(z) == pytest.approx(np.zeros(3), abs=1e-6)
+
+
+def test_scores_far_apart_leave_discrete_time_finite():
+    rows = survival_score(small_times(1), times=3, exposure="discrete").statement.loss.base.rows
+    z = np.linspace(-9000.0, 9000.0, len(rows.died))
+    for many in (z[:, None], -z[:, None]):
+        assert np.isfinite(rows.mean(many)).all()
+        assert np.isfinite(rows.pull(many)).all()
+        slope, _, bent, _, _ = rows.along(many, many)
+        assert np.isfinite(slope).all()
+        assert (bent >= 0.0).all()
+    assert rows.mean(np.full(len(z), math.inf)) == math.inf
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -227,7 +267,7 @@ def test_bad_times_are_refused(change, words):
         ({"times": "weeks"}, "'events' or cuts"),
         ({"times": [2.0, 1.0]}, "ascending"),
         ({"times": [0.3]}, "after the last"),
-        ({"exposure": "days"}, "'time' or 'at_risk'"),
+        ({"exposure": "days"}, "'at_risk' or 'discrete'"),
         ({"constraints": [MaxFPR(0.2)]}, "limits errors"),
     ],
     ids=str,

@@ -42,15 +42,32 @@ def test_risks_are_those_of_the_fitted_hazards(options):
     assert card.risks(totals, card.cuts) == pytest.approx(expected, rel=1e-9)
 
 
+def test_discrete_risks_are_products_of_chances(tmp_path):
+    card, program, result = _card(times=4, exposure="discrete")
+    design, base = program.statement.design, program.statement.loss.base
+    exposed, dead = table_by_definition(design, base.intervals.cuts, "discrete")
+    scores = design.X @ result.card.coefficients / float(result.card.scale)
+    chances = 1.0 / (1.0 + np.exp(-base.raw.levels(scores) - scores[:, None]))
+    # the events that are expected in each interval are those that were seen
+    assert (exposed * chances).sum(axis=0) == pytest.approx(dead.sum(axis=0), rel=1e-9)
+    totals = card.card.score_design(design.X)
+    expected = 1.0 - np.cumprod(1.0 - chances, axis=1)
+    assert card.risks(totals, card.cuts) == pytest.approx(expected, rel=1e-9)
+    assert card.risks(totals, [card.cuts[0] / 2]) == pytest.approx(0.0)
+    again = SurvivalCard.load(card.save(tmp_path / "card.json"))
+    assert again.risks(totals) == pytest.approx(card.risks(totals), rel=0)
+    assert card.risks(np.array([1e7, -1e7]), [card.cuts[-1]]).ravel() == pytest.approx([1.0, 0.0])
+
+
 def test_between_cuts_hazards_rise_evenly_or_at_events():
     even, *_ = _card(times=5)
-    first, second = even.accumulated(np.array(even.cuts[:2]))
-    assert even.accumulated(np.array([np.mean(even.cuts[:2])]))[0] == pytest.approx(
+    first, second = even.accumulated(np.array(even.cuts[:2]))[0]
+    assert even.accumulated(np.array([np.mean(even.cuts[:2])]))[0, 0] == pytest.approx(
         (first + second) / 2
     )
     steps, *_ = _card(times="events", exposure="at_risk")
     inside = np.array([steps.cuts[0] - 1e-9, steps.cuts[0], np.mean(steps.cuts[:2])])
-    assert steps.accumulated(inside) == pytest.approx([0.0, steps.hazard[0], steps.hazard[0]])
+    assert steps.accumulated(inside)[0] == pytest.approx([0.0, steps.hazard[0], steps.hazard[0]])
 
 
 def test_risks_rise_with_the_total_and_with_time():
@@ -98,9 +115,10 @@ def test_kaplan_meier_is_that_of_lifelines():
     assert ours == pytest.approx(theirs, abs=1e-12)
 
 
-def test_sql_gives_the_risks():
+@pytest.mark.parametrize("exposure", ["time", "discrete"])
+def test_sql_gives_the_risks(exposure):
     pytest.importorskip("sqlglot", reason="sqlglot is not installed")
-    card, program, _ = _card(times=5)
+    card, program, _ = _card(times=5, exposure=exposure)
     design = program.statement.design
     frame = pd.DataFrame(design.X, columns=design.names)
     with sqlite3.connect(":memory:") as base:
