@@ -45,4 +45,5 @@ from .estimators import (
 )
 from .scorecard import Scorecard as Scorecard, embed as embed
 from .solvers import solve as solve
+from .updating import update as update
 from .verify import check as check

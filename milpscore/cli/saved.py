@@ -26,6 +26,7 @@ from milpscore.cli.common import (
     say,
 )
 from milpscore.cli.groups import (
+    CARD,
     DATA,
     DATA_FILE,
     JSON,
@@ -38,6 +39,7 @@ from milpscore.cli.groups import (
     file,
     names_of,
     option,
+    seconds,
 )
 from milpscore.cli.survival import survival_answers, timed_target
 from milpscore.core.errors import DataError, OptionError
@@ -286,6 +288,64 @@ def verify_command(
         print_text(found.to_text())
     if not found.proved:
         raise typer.Exit(NOT_PROVED)
+
+
+@featured(
+    "milpscore update card.json new.csv --target ill --changes 2 --out newer.json",
+    "target",
+    "changes",
+    "time_limit",
+    "out",
+    "json",
+)
+def update_command(
+    *,
+    card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
+    data: Path = DATA_FILE,
+    target: str | None = TARGET,
+    written: FileOptions,
+    changes: int = option(
+        CARD, "The most lines of the card that may change.", metavar="N", min=0, default=2
+    ),
+    time_limit: float = seconds("Seconds for all numbers of changes together."),
+    out: Path | None = file("Save the card with all changes here."),
+    json: bool = JSON,
+) -> None:
+    """Change a card in use as little as is worth it: N of its lines at most.
+
+    Intercept and slope are fitted to the new rows first; then the best card
+    with one line changed, with two, up to N, each beside a bound: no other
+    change of that number of lines loses less. Only lines that the card's
+    file knows may change, those without points among them.
+    """
+    require_file(card)
+    require_columns(data, target, encoding=written.csv_encoding or "utf-8")
+    require_folder(out)
+    from milpscore.scorecard import Scorecard
+    from milpscore.updating import update
+
+    loaded = loaded_card(card)
+    if not isinstance(loaded, Scorecard):
+        raise OptionError("only cards of two answers can be updated")
+    known = {**loaded.certificate, "classes": loaded.classes, **written.reading}
+    X, y, weights = table_again(
+        known, data, target, loaded, missing=known.get("missing", "error"),
+        memory_limit=written.reading_memory,
+    )  # fmt: skip
+    if y is None:
+        raise DataError("cards are updated on tables that fit into memory: take a part")
+    made = update(
+        loaded, X, y, changes=changes, time_limit=time_limit, progress=not json,
+        sample_weight=weights.get("sample_weight"),
+    )  # fmt: skip
+    if json:
+        table = made.table.reset_index().astype(object)
+        print_json({"cards": table.where(table.notna(), None).to_dict("records")})
+    else:
+        print_text(made.to_text())
+    if out is not None:
+        made.rungs[-1].card.write(out)
+        say(f"The card was written to {out}.")
 
 
 def loaded_card(path: Path) -> Scorecard | OrdinalCard | SurvivalCard:

@@ -160,6 +160,7 @@ class _Recorded(Struct):
     terms: int | None = None
     nodes: int | None = None
     random_state: int | None = None
+    changes: Annotated[int, Meta(ge=0, le=2**31)] | None = None
 
 
 class _File(Head, forbid_unknown_fields=True, kw_only=True):

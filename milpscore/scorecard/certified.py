@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -108,13 +109,24 @@ def certified_card(
 
 
 def shown_card(
-    statement: Statement, card: Card, title: str = "Scorecard", *, moved: Fraction | None = None
+    statement: Statement,
+    card: Card,
+    title: str = "Scorecard",
+    *,
+    moved: Fraction | None = None,
+    base_points: Mapping[str, int] | None = None,
 ) -> Scorecard:
     """A card of a statement as every output shows it: points from 0, risks and decision.
 
-    ``moved``: a threshold by hand, of the points as they are in ``card``.
+    ``moved``: a threshold by hand, of the points as they are in ``card``. ``base_points``: those of
+    a card whose lines are to be printed as they were.
     """
-    shown = _printed(Scorecard.from_card(card, statement.design, title=title), statement)
+    shown = Scorecard.from_card(card, statement.design, title=title)
+    if base_points is None:
+        shown = _printed(shown, statement)
+    else:
+        threshold = shown.threshold + sum(base_points.values())
+        shown = replace(shown, base_points=base_points, threshold=threshold)
     return _decided(shown, statement.design, statement.loss_of(card), None, moved)
 
 

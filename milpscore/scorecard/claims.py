@@ -139,6 +139,11 @@ def _kind(certificate: Mapping[str, Any]) -> str:
 
 def proved_of_all(certificate: Mapping[str, Any], bound: float) -> list[str]:
     """What no card does, without full stops: in errors where the loss counts equal rows."""
+    if (changes := certificate.get("changes")) is not None:
+        lines = {0: "no line", 1: "at most one line"}.get(changes, f"at most {changes} lines")
+        words = _loss_words(certificate)
+        return [f"No card that changes {lines} of the card in use has {words} below "
+                f"{rounded_down(bound - BEYOND)}"]  # fmt: skip
     allowed = known_limits(certificate)
     kind = kind_of_cards(allowed)
     rows, penalty = certificate.get("n_rows"), finite(certificate.get("penalty"))

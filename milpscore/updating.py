@@ -1,0 +1,328 @@
+"""The least change of a card in use: the best card with at most r of its lines changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.card import Card
+from milpscore.core.clock import Clock
+from milpscore.core.design import Column, Design, FloatArray, IntArray
+from milpscore.core.errors import DataError, OptionError, is_whole
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.core.writing import printable
+from milpscore.data import Binner, apply_columns, make_design
+from milpscore.fitting import fit_card
+from milpscore.formulations import BEYOND, any_scale, risk_score
+from milpscore.formulations.policy import POLICY
+from milpscore.scorecard import Scorecard
+from milpscore.scorecard.certified import shown_card
+from milpscore.scorecard.claims import rarer_rows
+from milpscore.scorecard.rendering import table_lines
+from milpscore.solvers.options import Options
+from milpscore.verify import evaluate
+
+IN_USE = "card in use"
+"""The column that holds the totals of the card in use."""
+
+
+@dataclass(frozen=True)
+class ChangedLine:
+    """A line of the card and its points before and after; 0 where there is none."""
+
+    line: str
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        return f"{self.line}: {self.before} -> {self.after}"
+
+
+@dataclass(frozen=True, repr=False)
+class Rung:
+    """The best card with at most ``changes`` lines changed.
+
+    Attributes
+    ----------
+    changes : int
+    card : Scorecard
+        With risks by its new intercept and slope; what did not change is printed as before.
+    changed : tuple of ChangedLine
+    loss : float
+        The mean logistic loss, recomputed.
+    bound : float
+        No card with at most ``changes`` lines changed loses less on average.
+    program, result :
+        The program of the changes, whose last column is the total of the card in use, and its
+        answer; :func:`milpscore.certificate.certify` makes a certificate of both.
+    """
+
+    changes: int
+    card: Scorecard
+    changed: tuple[ChangedLine, ...]
+    loss: float
+    bound: float
+    program: Program
+    result: Result
+
+    def __repr__(self) -> str:
+        return f"<Rung of {self.changes} changes: loss {self.loss:.5f}, bound {self.bound:.5f}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Update:
+    """A card in use, and the best ones that change little of it.
+
+    Attributes
+    ----------
+    card : Scorecard
+        The card in use.
+    stated : float or None
+        The mean logistic loss of the risks it states; None where it states none.
+    moved : float or None
+        The same with the best intercept for its slope (calibration in the large).
+    rungs : tuple of Rung
+        For 0, 1, ... changes: new intercept and slope alone first.
+    """
+
+    card: Scorecard
+    stated: float | None
+    moved: float | None
+    rungs: tuple[Rung, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per rung: lines changed, loss, bound, gap, claim and what changed."""
+        rows: list[tuple[Any, ...]] = [
+            ("as it states", None, self.stated, None, "", ""),
+            ("new intercept", None, self.moved, None, "", ""),
+        ]
+        known = [row for row in rows if row[2] is not None]
+        for rung in self.rungs:
+            name = "new slope and intercept" if not rung.changes else f"{rung.changes} changed"
+            said = "; ".join(map(str, rung.changed))
+            claim = str(rung.result.claim)
+            known.append((name, rung.changes, rung.loss, rung.bound, claim, said))
+        names = ["card", "changes", "loss", "bound", "claim", "changed"]
+        return pd.DataFrame(known, columns=names).set_index("card")
+
+    @property
+    def sentences(self) -> list[str]:
+        """What no small change gains, rung by rung."""
+        first, said = self.rungs[0], []
+        for rung in self.rungs[1:]:
+            lines = "one line" if rung.changes == 1 else f"{rung.changes} lines"
+            most = max(0.0, first.loss - rung.bound)
+            said.append(
+                f"No change of at most {lines} takes more than {most:.5f} off the loss of the "
+                f"recalibrated card ({first.loss:.5f}); the one found takes "
+                f"{first.loss - rung.loss:.5f} off."
+            )
+        return said
+
+    def to_text(self) -> str:
+        """The table, and what it proves."""
+        table = self.table.drop(columns=["changes", "changed"]).reset_index()
+        cells = [[*table.columns], *map(list, table.itertuples(index=False))]
+        shown = table_lines([[_cell(value) for value in row] for row in cells])
+        lines = [
+            f"{rung.changes} changed: " + "; ".join(map(str, rung.changed))
+            for rung in self.rungs if rung.changed
+        ]  # fmt: skip
+        head = f"Least changes of: {self.card.title}"
+        return printable("\n".join([head, "", *shown, "", *lines, *self.sentences]), "\n")
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<Update of {self.card.title!r}: {len(self.rungs) - 1} changes at most>"
+
+
+def update(
+    card: Scorecard,
+    X: Any,
+    y: Any,
+    *,
+    changes: int = 2,
+    new_lines: Binner | None = None,
+    coef_min: int = -5,
+    coef_max: int = 5,
+    sample_weight: Any = None,
+    time_limit: float = Options.time_limit,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> Update:
+    r"""Change a card in use as little as is worth it, with a proof of what more would gain.
+
+    With the points :math:`w^0` of the card and changes v of them, total and slope are
+
+    .. math:: s\,(w^0 \cdot x + v \cdot x) + b, \qquad \lVert v \rVert_0 \le r, \qquad
+        l \le w^0 + v \le u,
+
+    a risk score whose columns are those of the card, and the card's own total with the coefficient
+    1. Each r from 0 to ``changes`` is solved: first intercept and slope alone (recalibration), then
+    the best change of one line, and so on. A line may be a column of the card that had no points.
+
+    Parameters
+    ----------
+    card : Scorecard
+        The card in use.
+    X : DataFrame, array or list of rows, shape (n, q)
+        Raw data, with the features of the card.
+    y : array of shape (n,)
+        With the labels of the card.
+    changes : int
+        The most lines that may change.
+    new_lines : Binner, optional
+        Makes further lines of X that a change may add; by default those of the card alone.
+    coef_min, coef_max : int
+        Ranges of the points after a change, widened to those the card has.
+    sample_weight : array of shape (n,), optional
+    time_limit : float
+        Seconds for all rungs together, shared equally.
+    random_state, progress :
+        As in :func:`milpscore.solvers.solve`.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    DataError
+        The rows lack features of the card, hold other labels, or one label alone.
+    OptionError
+        ``changes`` is not a whole number from 0 on.
+    """
+    if not is_whole(changes, 0):
+        raise OptionError(f"{{changes}} must be a whole number from 0 on, got {changes!r}")
+    clock = Clock.of(time_limit)
+    design, points = _lines(card, X, y, new_lines, sample_weight)
+    total = design.X @ points
+    if np.ptp(total) == 0.0:
+        raise DataError("the card gives all rows one total: there is nothing to recalibrate")
+    augmented = make_design(
+        np.column_stack([design.X, total]), design.y > 0, sample_weight=design.weight,
+        positive=True, columns=(*design.columns, Column(IN_USE, IN_USE)),
+    )  # fmt: skip
+    low, high = min(coef_min, int(points.min())), max(coef_max, int(points.max()))
+    ranges: dict[str, Any] = {
+        "coef_min": np.append(low - points, 1).tolist(),
+        "coef_max": np.append(high - points, 1).tolist(),
+    }
+    # the card's points are no multiples of smaller ones: any slope may be theirs
+    free, step = risk_score(augmented, **ranges).statement.scales, augmented.step
+    assert free is not None
+    ends = [float(free.lower)] + ([] if step is None else [float(step) / POLICY.steepest])
+    stated, moved = _as_it_is(card, augmented, total)
+    rungs: list[Rung] = []
+    for r in range(changes + 1):
+        program, result = fit_card(
+            augmented, "risk_score", max_terms=r + 1, l0_penalty=0.0, progress=progress,
+            scale=(min(ends), float(free.upper)),
+            time_limit=clock.part(1.0 / (changes + 1 - r)), random_state=random_state,
+            **ranges,
+        )  # fmt: skip
+        before = rungs[-1] if rungs else None
+        rungs.append(_rung(card, design, points, r, program, result, before))
+    return Update(card, stated, moved, tuple(rungs))
+
+
+def _lines(
+    card: Scorecard, X: Any, y: Any, new_lines: Binner | None, sample_weight: Any
+) -> tuple[Design, IntArray]:
+    """Return a design of the lines that may change, and the points that they have."""
+    columns, values = list(card.columns), apply_columns(card.columns, X)
+    labels = np.asarray(y)
+    if unknown := sorted({*np.unique(labels).tolist()} - {*card.classes}, key=str):
+        raise DataError(f"the labels hold {unknown[0]!r}; the card answers {list(card.classes)}")
+    positive = labels == card.classes[1]
+    if new_lines is not None:
+        more = new_lines.fit_design(X, positive)
+        names = {column.name for column in columns}
+        fresh = [j for j, column in enumerate(more.columns) if column.name not in names]
+        columns += [more.columns[j] for j in fresh]
+        values = np.column_stack([values, more.X[:, fresh]])
+    design = make_design(
+        values, positive, sample_weight=sample_weight, positive=True, columns=columns,
+        blocks=card.blocks,
+    )  # fmt: skip
+    points = np.zeros(len(columns), dtype=np.int64)
+    points[: len(card.points)] = card.points
+    return replace(design, classes=card.classes), points
+
+
+def _as_it_is(
+    card: Scorecard, augmented: Design, total: FloatArray
+) -> tuple[float | None, float | None]:
+    """Return the loss of the risks a card states, and with the best intercept for its slope."""
+    if card.risk is None or card.risk.link != "logistic":
+        return None, None
+    fixed = risk_score(augmented, scale=float(card.risk.scale), intercept="real").statement
+    base, cut = sum(card.base_points.values()), card.fitted_rule.threshold
+    alone = np.append(np.zeros(augmented.shape[1] - 1, dtype=np.int64), 1)
+    own = Card(alone, Fraction(base) - cut)
+    best = fixed.with_best_intercept(alone)
+    return evaluate(fixed, own).loss, evaluate(fixed, best).loss
+
+
+def _rung(
+    card: Scorecard,
+    design: Design,
+    points: IntArray,
+    changes: int,
+    program: Program,
+    result: Result,
+    before: Rung | None,
+) -> Rung:
+    """Return the card of a rung; the one with fewer changes where that is as good."""
+    found = result.card
+    assert found is not None  # the card in use is one
+    own = points + found.coefficients[:-1]
+    plain = risk_score(
+        design, scale=float(found.scale or 1), coef_min=own.tolist(), coef_max=own.tolist()
+    ).statement
+    shown = shown_card(
+        plain, Card(own, found.intercept), card.title, base_points=dict(card.base_points)
+    )
+    statement, bound = program.statement, result.dual_bound
+    assert statement.scales is not None
+    everywhere = any_scale(statement, bound)
+    bound -= BEYOND * everywhere  # what scales beyond the range searched may gain
+    ends = float(statement.scales.lower), float(statement.scales.upper)
+    certificate = {
+        **result.summary(), "changes": changes, "loss_name": "logistic",
+        "n_rows": int(design.rows[design.weight > 0].sum()), "rarer_rows": rarer_rows(design),
+        "lines": int(np.count_nonzero(own)),
+    }  # fmt: skip
+    if not everywhere:
+        certificate["caveat"] = f"at scales from {ends[0]:.3g} to {ends[1]:.3g}"
+    shown = replace(shown, words=card.words, outcome=card.outcome, certificate=certificate)
+    if before is not None and before.loss <= result.loss + BEYOND:
+        return replace(before, changes=changes, bound=bound, program=program, result=result)
+    changed = tuple(_changes(card, design, points, own))
+    return Rung(changes, shown, changed, result.loss, bound, program, result)
+
+
+def _cell(value: Any) -> str:
+    """Return a cell as text, empty where nothing is known."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.5f}"
+    return "" if value is None else str(value)
+
+
+def _changes(
+    card: Scorecard, design: Design, points: IntArray, own: IntArray
+) -> Iterator[ChangedLine]:
+    """Yield the lines whose points differ, as they are printed."""
+    for j in np.flatnonzero(points != own):
+        column = design.columns[j]
+        base = card.base_points.get(column.feature, 0)
+        yield ChangedLine(column.name, base + int(points[j]), base + int(own[j]))

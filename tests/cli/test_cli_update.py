@@ -1,0 +1,70 @@
+"""``milpscore update``: a saved card on new rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from milpscore.cli.app import app
+
+
+def run(*arguments: object) -> Any:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("update"), np.random.default_rng(0)
+    paths = []
+    for name, slope in (("old", 1.0), ("new", 2.5)):
+        X = rng.integers(0, 2, (300, 3))
+        score = X @ [1.5, 1.0, 0.0] + slope * X[:, 2] - 2.0
+        ill = np.where(rng.random(300) < 1.0 / (1.0 + np.exp(-score)), "yes", "no")
+        frame = pd.DataFrame(X, columns=["pain", "fever", "shock"]).assign(ill=ill)
+        frame.to_csv(folder / f"{name}.csv", index=False)
+        paths.append(folder / f"{name}.csv")
+    card = folder / "card.json"
+    done = run("fit", paths[0], "--target", "ill", "--max-terms", 2, "--out", card)
+    assert done.exit_code == 0, done.output
+    return card, paths[1]
+
+
+def test_a_card_is_updated_and_read_again(files, tmp_path):
+    card, new = files
+    done = run(
+        "update", card, new, "--target", "ill", "--changes", 1, "--out", tmp_path / "newer.json"
+    )
+    assert done.exit_code == 0, done.output
+    assert "as it states" in done.stdout
+    assert "No change of at most one line takes more than" in done.stdout
+    assert run("predict", tmp_path / "newer.json", new).exit_code == 0
+    shown = run("card", tmp_path / "newer.json")
+    assert "no card that changes at most one line" in shown.stdout
+    # and once more, from its own file
+    again = run("update", tmp_path / "newer.json", new, "--target", "ill", "--changes", 0)
+    assert again.exit_code == 0, again.output
+
+
+def test_json_is_one_object(files):
+    done = run("update", *files, "--target", "ill", "--changes", 1, "--json")
+    rows = json.loads(done.stdout)["cards"]
+    assert [row["changes"] for row in rows] == [None, None, 0, 1]
+    assert rows[-1]["claim"] == "optimal"
+    assert rows[-1]["loss"] <= rows[-2]["loss"] <= rows[0]["loss"]
+
+
+def test_what_cannot_be_updated_is_refused(files, tmp_path):
+    card, new = files
+    frame = pd.read_csv(new)
+    frame.drop(columns="pain").to_csv(tmp_path / "short.csv", index=False)
+    done = run("update", card, tmp_path / "short.csv", "--target", "ill")
+    assert done.exit_code == 2
+    assert "pain" in done.output
+    frame.assign(ill="maybe").to_csv(tmp_path / "odd.csv", index=False)
+    assert run("update", card, tmp_path / "odd.csv", "--target", "ill").exit_code == 2
