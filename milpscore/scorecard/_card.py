@@ -180,6 +180,24 @@ class Scorecard:
             design.classes, design.step, certificate or {}, design.fingerprint, title, flags=flags,
         )  # fmt: skip
 
+    @classmethod
+    def from_points(cls, points: Mapping[str, Any], **further: Any) -> Scorecard:
+        """A card written down by its points, such as one in use.
+
+        Parameters
+        ----------
+        points : mapping from feature to points
+            A whole number, for a feature that is 1 or 0; ``{65: 1, 75: 2}``, points from each value
+            on (0 below the first, unless that is ``-math.inf``); ``{"smoker": 2}``, of categories.
+        threshold, classes, title :
+            Of the card; by default 1, (0, 1) and "Scorecard".
+        missing : bool
+            Missing values count nothing, but those of flags; False: they are refused.
+        """
+        from milpscore.scorecard.published import card_of_points
+
+        return card_of_points(points, **further)
+
     # ---------------------------------------------------------------- what the card consists of
 
     @cached_property
