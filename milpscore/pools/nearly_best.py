@@ -94,7 +94,7 @@ def is_positive(scores: FloatArray, step: Fraction | None) -> BoolArray:
     return np.asarray(scores >= -_rounding(scores, step))
 
 
-def _answers(statement: Statement, cards: Sequence[Card], scores: FloatArray) -> BoolArray:
+def answers_of(statement: Statement, cards: Sequence[Card], scores: FloatArray) -> BoolArray:
     """Answers (m, V) as the cards are printed: a risk is high from the share of positives on."""
     loss, link, rows = statement.loss, link_of(statement.loss), statement.design.merged
     fitted = is_positive(scores, statement.design.step)
@@ -120,7 +120,7 @@ def groups_of(statement: Statement, cards: Sequence[Card]) -> tuple[IntArray, In
     decisions, same = np.empty(len(points), np.int64), np.empty(len(points), np.int64)
     for part, scores in scores_in_parts(statement, points, intercepts_of(cards)):
         nothing = _rounding(scores, statement.design.step)
-        positive = np.packbits(_answers(statement, cards[part], scores), axis=0)
+        positive = np.packbits(answers_of(statement, cards[part], scores), axis=0)
         whole = np.rint(scores / (2 * nothing)).astype(np.int64)
         at = range(*part.indices(len(points)))
         for k, i in enumerate(at):

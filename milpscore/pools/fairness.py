@@ -1,0 +1,163 @@
+"""How differently the cards of a pool treat groups of rows, and which treats them most alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.card import Card
+from milpscore.core.design import BoolArray, FloatArray
+from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.losses import LINKS
+from milpscore.losses.kinds import link_of
+from milpscore.pools.nearly_best import Pool, answers_of, intercepts_of, points_of
+
+GapKind = Literal["selection", "tpr", "fpr", "calibration"]
+
+
+@dataclass(frozen=True)
+class Fairest:
+    """The card of a pool with the least gap between groups.
+
+    Attributes
+    ----------
+    place : int
+        Of the card in the pool, 0 being the best.
+    card : Card
+    gap, loss : float
+        Of the card.
+    best_gap, best_loss : float
+        Of the pool's best card.
+    proved : bool
+        Whether the pool is complete: then no card within its epsilon has a smaller gap.
+    """
+
+    place: int
+    card: Card
+    gap: float
+    loss: float
+    best_gap: float
+    best_loss: float
+    proved: bool
+
+
+def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
+    """Return how differently each card of a pool treats groups of the rows it was made from.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of cards of two answers.
+    by : array or Series of shape (n,)
+        The group of each row of the program's data; values that are missing are a group.
+
+    Returns
+    -------
+    DataFrame
+        A row per card, in the order of the pool: ``objective`` and ``loss``, and the largest less
+        the smallest of all groups of ``selection`` (share answered positive), ``tpr`` (of the
+        positive rows, sensitivity) and ``fpr`` (of the others); ``calibration`` is the largest
+        distance of a group's mean risk from its share of positives, NaN without risks. Rows count
+        by their weights; a group without rows of a label has no rate of it.
+
+    Raises
+    ------
+    DataError
+        There is not one group per row, or one group only.
+    NotApplicableError
+        The pool's cards decide nothing, as those of times to an event, or its rows are merged.
+    """
+    statement = pool.statement
+    design = statement.design
+    if getattr(statement.loss, "coupled", False):
+        raise NotApplicableError("cards of times to an event decide nothing: there are no gaps")
+    if design.counts is not None:
+        raise NotApplicableError("the rows of this table are merged: their groups are not known")
+    codes, names = pd.factorize(np.asarray(by), use_na_sentinel=False)
+    if codes.shape != design.y.shape:
+        raise DataError(f"{len(design.y)} rows need one group each, got {codes.shape}")
+    if len(names) < 2:
+        raise DataError("all rows are of one group: there is nothing to compare")
+    sides = {
+        "selection": np.ones(len(codes), dtype=bool), "tpr": design.y > 0, "fpr": design.y < 0
+    }  # fmt: skip
+    weights = {
+        name: _of_groups(codes, len(names), np.where(own, design.weight, 0.0))
+        for name, own in sides.items()
+    }
+    gaps = {name: np.empty(len(pool)) for name in get_args(GapKind)}
+    points, intercepts = points_of(pool.cards, design.shape[1]), intercepts_of(pool.cards)
+    width = max(1, 4_000_000 // len(codes))  # of bounded memory
+    for first in range(0, len(pool), width):
+        part = slice(first, first + width)
+        scores = design.X @ points[part].T.astype(np.float64) + intercepts[part]
+        answers = answers_of(statement, pool.cards[part], scores)
+        for name, own in weights.items():
+            gaps[name][part] = _spread(own, answers)
+        gaps["calibration"][part] = _miscalibrated(pool, part, scores, weights)
+    figures = {"objective": pool.objectives, "loss": pool.losses, **gaps}
+    return pd.DataFrame(figures)
+
+
+def fairest(pool: Pool, by: Any, gap: GapKind = "tpr") -> Fairest:
+    """Return the card of a pool with the least gap between groups, the better of equals.
+
+    Parameters
+    ----------
+    pool : Pool
+    by : array or Series of shape (n,)
+        As for :func:`group_gaps`.
+    gap : {"selection", "tpr", "fpr", "calibration"}
+
+    Returns
+    -------
+    Fairest
+
+    Raises
+    ------
+    OptionError
+        For another gap, one the cards do not have, or an empty pool.
+    """
+    if gap not in get_args(GapKind):
+        raise OptionError(f"{{gap}} must be one of {', '.join(get_args(GapKind))}, got {gap!r}")
+    table = group_gaps(pool, by)
+    if not len(table) or table[gap].isna().all():
+        raise OptionError(f"no card of the pool has a {gap} gap")
+    place = int(np.nanargmin(table[gap].round(12).to_numpy()))
+    return Fairest(
+        place, pool.cards[place], float(table[gap][place]), float(table["loss"][place]),
+        float(table[gap][0]), float(table["loss"][0]), pool.complete,
+    )  # fmt: skip
+
+
+def _of_groups(codes: Any, count: int, weight: FloatArray) -> FloatArray:
+    """Return each row's share of its group's weight in that group's row, (groups, n)."""
+    found = np.zeros((count, len(codes)))
+    found[codes, np.arange(len(codes))] = weight
+    sums = found.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(found / np.where(sums > 0.0, sums, np.nan))
+
+
+def _spread(shares: FloatArray, answers: BoolArray) -> FloatArray:
+    """Return the largest less the smallest rate of groups, per card; NaN for less than two."""
+    rates = shares[~np.isnan(shares).any(axis=1)] @ answers.astype(np.float64)
+    return (
+        rates.max(axis=0) - rates.min(axis=0) if len(rates) > 1 else np.full(rates.shape[1], np.nan)
+    )
+
+
+def _miscalibrated(
+    pool: Pool, part: slice, scores: FloatArray, weights: dict[str, FloatArray]
+) -> FloatArray:
+    """Return the largest distance of a group's mean risk from its share of positives, per card."""
+    loss: Any = pool.statement.loss
+    if (link := link_of(loss)) is None:
+        return np.full(scores.shape[1], np.nan)
+    scales = np.array([float(card.scale or loss.fixed) for card in pool.cards[part]])
+    shares = weights["selection"]
+    off = shares @ (LINKS[link](scores / scales) - (pool.statement.design.y > 0)[:, None])
+    return np.asarray(np.abs(off[~np.isnan(shares).any(axis=1)]).max(axis=0))
