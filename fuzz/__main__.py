@@ -11,6 +11,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +92,16 @@ def _certificates(rng: Random, counts: Counts) -> None:
         raise Failed(wrong, None)
 
 
-def _times(rng: Random, counts: Counts) -> None:
-    from fuzz.times import check_times
+def _alone(module: str, name: str) -> Callable[[Random, Counts], None]:
+    """Return the turns of a kind that has no cases of the common form."""
 
-    try:
-        check_times(rng, counts)
-    except Wrong as wrong:
-        raise Failed(wrong, None) from wrong
+    def turn(rng: Random, counts: Counts) -> None:
+        try:
+            getattr(import_module(module), name)(rng, counts)
+        except Wrong as wrong:
+            raise Failed(wrong, None) from wrong
+
+    return turn
 
 
 KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
@@ -114,7 +118,8 @@ KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
     ),
     "front": lambda rng, counts: _any(rng, counts, "front", ["slim", "hinge", "risk_score"]),
     "verify": lambda rng, counts: _any(rng, counts, "verify", [*ENGINES, "free_scale", "cells"]),
-    "survival": _times,
+    "survival": _alone("fuzz.times", "check_times"),
+    "update": _alone("fuzz.changes", "check_changes"),
     "certificate": _certificates,
     "prox": _prox,
     "files": _files,

@@ -102,7 +102,7 @@ def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
     return pd.DataFrame(figures)
 
 
-def fairest(pool: Pool, by: Any, gap: GapKind = "tpr") -> Fairest:
+def fairest(pool: Pool, by: Any, gap_in: GapKind = "tpr") -> Fairest:
     """Return the card of a pool with the least gap between groups, the better of equals.
 
     Parameters
@@ -110,7 +110,7 @@ def fairest(pool: Pool, by: Any, gap: GapKind = "tpr") -> Fairest:
     pool : Pool
     by : array or Series of shape (n,)
         As for :func:`group_gaps`.
-    gap : {"selection", "tpr", "fpr", "calibration"}
+    gap_in : {"selection", "tpr", "fpr", "calibration"}
 
     Returns
     -------
@@ -121,15 +121,17 @@ def fairest(pool: Pool, by: Any, gap: GapKind = "tpr") -> Fairest:
     OptionError
         For another gap, one the cards do not have, or an empty pool.
     """
-    if gap not in get_args(GapKind):
-        raise OptionError(f"{{gap}} must be one of {', '.join(get_args(GapKind))}, got {gap!r}")
+    if gap_in not in get_args(GapKind):
+        raise OptionError(
+            f"{{gap_in}} must be one of {', '.join(get_args(GapKind))}, got {gap_in!r}"
+        )
     table = group_gaps(pool, by)
-    if not len(table) or table[gap].isna().all():
-        raise OptionError(f"no card of the pool has a {gap} gap")
-    place = int(np.nanargmin(table[gap].round(12).to_numpy()))
+    if not len(table) or table[gap_in].isna().all():
+        raise OptionError(f"no card of the pool has a gap in {gap_in}")
+    place = int(np.nanargmin(table[gap_in].round(12).to_numpy()))
     return Fairest(
-        place, pool.cards[place], float(table[gap][place]), float(table["loss"][place]),
-        float(table[gap][0]), float(table["loss"][0]), pool.complete,
+        place, pool.cards[place], float(table[gap_in][place]), float(table["loss"][place]),
+        float(table[gap_in][0]), float(table["loss"][0]), pool.complete,
     )  # fmt: skip
 
 

@@ -54,6 +54,17 @@ def test_from_a_table_to_a_proof(table, tmp_path):
     assert not {"years", "came", "id"} & {column["feature"] for column in columns}
 
 
+def test_discrete_time_is_set_by_an_argument(table, tmp_path):
+    proof = tmp_path / "proof.json"
+    done = run(
+        "fit", table, "--time", "years", "--event", "died", "--drop", "came,id", "--max-terms", 1,
+        "--set", "exposure=discrete", "--set", "times=3", "--certificate", proof,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert {status for _, status, _ in check(table, proof)} == {"proved"}
+    assert run("verify", proof, table).exit_code == 0
+
+
 def test_json_holds_hazards_and_groups(table):
     done = run(
         "fit", table, "--time", "years", "--event", "died", "--drop", "came,id", "--max-terms", 1,
