@@ -29,7 +29,7 @@ def saps() -> tuple[Any, pd.DataFrame, Any]:
         name: f"worst_{name}" for name in PUBLISHED["saps1"].points if name != "Age"
     }
     names["SysABP"] = "worst_NISysABP"
-    card = published_card("saps1", names)
+    card = published_card("saps1", names, allow_missing=True)
     return card, frame[[*names.values()]], frame["died_in_hospital"].to_numpy()
 
 

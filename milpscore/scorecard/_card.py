@@ -191,7 +191,7 @@ class Scorecard:
             on (0 below the first, unless that is ``-math.inf``); ``{"smoker": 2}``, of categories.
         threshold, classes, title :
             Of the card; by default 1, (0, 1) and "Scorecard".
-        missing : bool
+        allow_missing : bool
             Missing values count nothing, but those of flags; False: they are refused.
         """
         from milpscore.scorecard.published import card_of_points

@@ -24,7 +24,7 @@ def card_of_points(
     threshold: int = 1,
     classes: tuple[Any, Any] = (0, 1),
     title: str = "Scorecard",
-    missing: bool = False,
+    allow_missing: bool = False,
 ) -> Scorecard:
     """See :meth:`milpscore.Scorecard.from_points`."""
     columns: list[Column] = []
@@ -38,7 +38,7 @@ def card_of_points(
         if not isinstance(given, Mapping):
             flags.append(first)
             continue
-        if missing:
+        if allow_missing:
             columns.append(missing_column(feature))
             own.append(0)
         blocks.append(tuple(range(first, len(columns))))
@@ -150,7 +150,7 @@ def published_card(
     features: Mapping[str, str] | None = None,
     *,
     classes: tuple[Any, Any] = (0, 1),
-    missing: bool = True,
+    allow_missing: bool = False,
 ) -> Scorecard:
     """A published card, its features by the names that a table has for them.
 
@@ -162,7 +162,7 @@ def published_card(
         From the card's names of features to those of a table; others stay.
     classes : (label, label)
         The second is what a high total answers.
-    missing : bool
+    allow_missing : bool
         A missing value counts nothing; else it is refused.
 
     Returns
@@ -188,5 +188,9 @@ def published_card(
     if len(points) < len(known.points):
         raise OptionError(f"two features of {name} have one name: {named}")
     return card_of_points(
-        points, threshold=known.threshold, classes=classes, title=known.title, missing=missing
+        points,
+        threshold=known.threshold,
+        classes=classes,
+        title=known.title,
+        allow_missing=allow_missing,
     )

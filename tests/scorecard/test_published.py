@@ -17,7 +17,7 @@ def test_points_count_as_they_are_written():
     card = Scorecard.from_points(
         {"age": {65: 1, 75: 2}, "stroke": 2, "smokes": {"now": 3, "never": 0},
          "temp": {-math.inf: 4, 36: 0, 39: 3}},
-        threshold=5, title="By hand", missing=True,
+        threshold=5, title="By hand", allow_missing=True,
     )  # fmt: skip
     rows = pd.DataFrame(
         {
@@ -47,7 +47,7 @@ def test_published_cards_give_their_known_totals():
     assert published_card("chads2").score(pd.DataFrame(old)).tolist() == [4.0]
     diarem = pd.DataFrame({"age": [62], "hba1c": [9.1], "other_drugs": [1], "insulin": [1]})
     assert published_card("diarem").score(diarem).tolist() == [22.0]  # its largest total
-    saps = published_card("saps1", {"Age": "years"})
+    saps = published_card("saps1", {"Age": "years"}, allow_missing=True)
     well = dict.fromkeys(PUBLISHED["saps1"].points, 0.0)
     well |= {"HR": 80, "SysABP": 120, "Temp": 37, "RespRate": 16, "BUN": 15, "HCT": 40}
     well |= {"WBC": 8, "Glucose": 100, "K": 4, "Na": 140, "HCO3": 25, "GCS": 15}
