@@ -10,6 +10,11 @@ from .counterfactuals import (
 from .ordinal import OrdinalCard as OrdinalCard, ordinal_card as ordinal_card
 from .powers import Voter as Voter, VotingGame as VotingGame
 from .published import PUBLISHED as PUBLISHED, published_card as published_card
+from .questions import (
+    Question as Question,
+    QuestionOrder as QuestionOrder,
+    question_order as question_order,
+)
 from .risks import RiskScale as RiskScale, calibration_table as calibration_table
 from .streaming import predict_file as predict_file
 from .survival import (

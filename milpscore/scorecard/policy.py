@@ -28,6 +28,7 @@ class PrintPolicy:
     # votes
     most_ways: int = 8  # ways to a positive answer listed one by one
     most_voting_totals: int = 200_000  # voters with more different totals are refused
+    most_questions: int = 14  # features of a card whose orders are compared, by all their sets
 
 
 POLICY = PrintPolicy()
