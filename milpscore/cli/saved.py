@@ -358,7 +358,7 @@ def loaded_card(path: Path) -> Scorecard | OrdinalCard | SurvivalCard:
     except DataError:
         kind = None  # the card's own reader says what is wrong
     worded = {each.file_kind: each for each in (OrdinalCard, SurvivalCard)}
-    return worded.get(kind or "", Scorecard).load(path)
+    return worded.get(kind if isinstance(kind, str) else "", Scorecard).load(path)
 
 
 def timed_again(
