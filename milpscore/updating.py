@@ -203,7 +203,7 @@ def update(
     """
     if not is_whole(changes, 0):
         raise OptionError(f"{{changes}} must be a whole number from 0 on, got {changes!r}")
-    clock = Clock.of(time_limit)
+    clock, card = Clock.of(time_limit), _known(card, X)
     design, points = _lines(card, X, y, new_lines, sample_weight)
     total = design.X @ points
     if np.ptp(total) == 0.0:
@@ -233,6 +233,22 @@ def update(
         before = rungs[-1] if rungs else None
         rungs.append(_rung(card, design, points, r, program, result, before))
     return Update(card, stated, moved, tuple(rungs))
+
+
+def _known(card: Scorecard, X: Any) -> Scorecard:
+    """Return the card without columns of features that have no points and that X lacks."""
+    if not isinstance(X, pd.DataFrame):
+        return card
+    needed = {feature.name for feature in card.used_features} | {*map(str, X.columns)}
+    kept = [j for j, column in enumerate(card.columns) if column.feature in needed]
+    place = {j: k for k, j in enumerate(kept)}
+    return replace(
+        card,
+        columns=tuple(card.columns[j] for j in kept),
+        points=tuple(card.points[j] for j in kept),
+        blocks=tuple(tuple(place[j] for j in b) for b in card.blocks if {*b} <= place.keys()),
+        flags=tuple(place[j] for j in card.flags if j in place),
+    )
 
 
 def _lines(

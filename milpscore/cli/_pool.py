@@ -16,6 +16,7 @@ from milpscore.cli.common import (
     noting_interrupts,
     output as standard_output,
     print_json,
+    print_text,
     require_drawable,
     require_folder,
     save_figure,
@@ -27,6 +28,7 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     CARD,
+    DATA,
     NODE_LIMIT,
     OUTPUT,
     PLOT,
@@ -41,7 +43,7 @@ from milpscore.cli.groups import (
     option,
     settable,
 )
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, near_matches
 from milpscore.core.writing import write_text
 from milpscore.formulations import FORMULATIONS
 
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from milpscore.pools import Front, Pool
 
 _SHOWN = 10
+
+KINDS_OF_GAPS: list[Any] = ["selection", "tpr", "fpr", "calibration"]
 
 
 @featured(
@@ -85,6 +89,12 @@ def pool_command(
     max_cards: int | None = option(
         SOLVE, "Stop at this number of cards (default 10000).", metavar="N", min=1
     ),
+    by: str | None = option(
+        DATA,
+        "Say how differently the cards treat the groups of this column; leave it out of the "
+        "features by --drop if no card may read it.",
+        metavar="COL",
+    ),
     time_limit: float = TIME_LIMIT,
     node_limit: int | None = NODE_LIMIT,
     out: Path | None = file(
@@ -113,10 +123,10 @@ def pool_command(
         "every_intercept": every_intercept,
     }
     of_pool = {name: value for name, value in asked.items() if value not in (None, False)}
-    _refuse_mixed(pareto, of_pool, certificates)
+    _refuse_mixed(pareto, {**of_pool, **({} if by is None else {"by": by})}, certificates)
     require_folder(out)
     require_drawable(plot)
-    design = data.design(card.name)
+    design, groups = data.design(card.name), None if by is None else _groups(data, by)
     if pareto and limits.max_terms is None and "max_terms" in settable(card.name):
         arguments["max_terms"] = design.shape[1]
     search: Any = pools.pareto if pareto else partial(pools.pool, **of_pool)
@@ -130,14 +140,10 @@ def pool_command(
             say("Interrupted before the search began: there is no card yet.")
             raise typer.Exit(INTERRUPTED) from None
         tell_warnings(design, output.quiet)
-        if output.json:
-            print_json(_report(found))
-        elif isinstance(found, pools.Pool):
-            _print_pool(found)
-        else:
-            _print_front(found)
+        gaps = _shown(found, groups, output.json)
     if out is not None:
-        write_text(out, found.table.to_csv(index=False))
+        whole = found.table if gaps is None else found.table.join(gaps[KINDS_OF_GAPS])
+        write_text(out, whole.to_csv(index=False))
         say(f"The cards were saved in {out}.", output.quiet)
     some = len(found) if isinstance(found, pools.Pool) else len(found.best)
     if plot is not None and some:
@@ -162,6 +168,49 @@ def _refuse_mixed(pareto: bool, of_pool: dict[str, Any], certificates: Path | No
         )
     if certificates is not None and not certificates.is_dir():
         raise DataError(f"there is no folder {str(certificates)!r}: make it first")
+
+
+def _groups(data: DataOptions, by: str) -> Any:
+    """Return the groups of the rows, read as the table was."""
+    from milpscore.data import read_frame
+
+    frame = read_frame(data.data, **data.reading)
+    if by not in frame.columns:
+        raise DataError(f"there is no column {by!r}: {near_matches(by, frame.columns)}")
+    return frame[by].to_numpy()
+
+
+def _shown(found: Pool | Front, groups: Any, json: bool) -> Any:
+    """Print what was found; return the gaps between groups, None where none are asked for."""
+    from milpscore.pools import Pool, group_gaps
+
+    pool = found if isinstance(found, Pool) else None
+    gaps = None if groups is None or not pool else group_gaps(pool, groups)
+    if json:
+        print_json(_report(found) | ({} if gaps is None else {"gaps": gaps.to_dict("list")}))
+    elif pool is None:
+        _print_front(found)  # type: ignore[arg-type]
+    else:
+        _print_pool(pool)
+        if gaps is not None:
+            _print_gaps(pool, groups, gaps)
+    return gaps
+
+
+def _print_gaps(found: Pool, groups: Any, gaps: Any) -> None:
+    """Print the gaps of the best card, and of the card of the pool with the least."""
+    from milpscore.pools import fairest
+
+    for kind in KINDS_OF_GAPS:
+        if gaps[kind].isna().all():
+            continue
+        fair = fairest(found, groups, kind)
+        least = "no card of the pool has less" if fair.proved else "of those found"
+        other = "the best card itself" if fair.place == 0 else f"card {fair.place + 1}"
+        print_text(
+            f"Gap of {kind} between groups: {fair.best_gap:.3f} for the best card; least "
+            f"{fair.gap:.3f}, {other}, loss {fair.loss:.6g} beside {fair.best_loss:.6g} ({least})."
+        )
 
 
 def _figure(found: Pool | Front) -> Any:

@@ -72,6 +72,26 @@ def test_a_person_reads_cards_and_ranges(data: Path, tmp_path: Path) -> None:
     assert f"{out}." in done.stderr
 
 
+def test_gaps_between_groups_are_said(data: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(data)
+    frame["site"] = np.where(np.arange(len(frame)) % 3 == 0, "north", "south")
+    frame.to_csv(tmp_path / "sites.csv", index=False)
+    asked = ("--max-terms", 2, "--epsilon", 0.4, "--by", "site", "--drop", "site")
+    said = report(tmp_path / "sites.csv", *asked)
+    assert len(said["gaps"]["tpr"]) == said["n_cards"]
+    done = run("pool", tmp_path / "sites.csv", "--target", "ill", *asked,
+               "--out", tmp_path / "pool.csv")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "Gap of tpr between groups" in done.stdout
+    assert "no card of the pool has less" in done.stdout
+    saved = pd.read_csv(tmp_path / "pool.csv")
+    assert saved["tpr"].tolist() == pytest.approx(said["gaps"]["tpr"])
+    absent = run("pool", data, "--target", "ill", "--by", "sight")
+    assert absent.exit_code == 2
+    assert "sight" in absent.output
+    assert run("pool", data, "--target", "ill", "--by", "ill", "--pareto").exit_code == 2
+
+
 def test_the_best_card_is_the_one_that_fit_prints(data: Path) -> None:
     fitted = parse(
         run("fit", data, "--target", "ill", "--max-terms", 2, "--json", "-q", "--no-check").stdout

@@ -131,6 +131,14 @@ def test_bad_input_is_refused():
         update(_card(), X, np.ones(len(X), dtype=int))
 
 
+def test_features_without_points_may_be_absent():
+    X, y = _rows()
+    whole = update(_card(), X.assign(c=0), y, changes=1)
+    short = update(_card(), X.drop(columns="c"), y, changes=1)
+    assert short.rungs[1].loss == pytest.approx(whole.rungs[1].loss)
+    assert [column.name for column in short.rungs[1].card.columns] == ["a", "b"]
+
+
 def test_a_limit_of_no_time_still_answers():
     X, y = _rows()
     made = update(_card(), X, y, changes=2, time_limit=0)
