@@ -139,13 +139,8 @@ def _kind(certificate: Mapping[str, Any]) -> str:
 
 def proved_of_all(certificate: Mapping[str, Any], bound: float) -> list[str]:
     """What no card does, without full stops: in errors where the loss counts equal rows."""
-    if (changes := certificate.get("changes")) is not None:
-        lines = {0: "no line", 1: "at most one line"}.get(changes, f"at most {changes} lines")
-        words = _loss_words(certificate)
-        return [f"No card that changes {lines} of the card in use has {words} below "
-                f"{rounded_down(bound - BEYOND)}"]  # fmt: skip
     allowed = known_limits(certificate)
-    kind = kind_of_cards(allowed)
+    kind = changed_cards(certificate) or kind_of_cards(allowed)
     rows, penalty = certificate.get("n_rows"), finite(certificate.get("penalty"))
     if allowed and allowed.get("counts_errors") and certificate.get("equal_rows") and rows:
         count = np.array([rows])
@@ -162,6 +157,14 @@ def known_limits(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return None
     ends = [known.get(name) for name in ("coef_min", "coef_max")]
     return known if all(isinstance(end, int) for end in ends) else None
+
+
+def changed_cards(certificate: Mapping[str, Any]) -> str:
+    """Which cards the bound of an update speaks of, as the words after "no card"; else empty."""
+    if (changes := certificate.get("changes")) is None:
+        return ""
+    lines = {0: "no line", 1: "at most one line"}.get(changes, f"at most {changes} lines")
+    return f"that changes {lines} of the card in use"
 
 
 def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:
@@ -205,7 +208,7 @@ def objective_proved(kind: str, certificate: Mapping[str, Any], bound: float) ->
     if name:
         penalty = " plus penalty" if certificate.get("penalty") else ""
         what = f"{_loss_words({'loss_name': name})}{penalty}"
-    if (allowed or {}).get("scale") == "any":
+    if (allowed or {}).get("scale") == "any" or "changes" in certificate:
         bound -= BEYOND  # what scales beyond the range searched may gain
     return f"No card {kind} has {what} below {rounded_down(bound)}"
 

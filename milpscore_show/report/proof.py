@@ -11,7 +11,13 @@ from milpscore.certificate import Verification
 from milpscore.core.errors import listing
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.core.writing import printable
-from milpscore.scorecard.claims import errors_proved, few_events, kind_of_cards, objective_proved
+from milpscore.scorecard.claims import (
+    changed_cards,
+    errors_proved,
+    few_events,
+    kind_of_cards,
+    objective_proved,
+)
 from milpscore.scorecard.rendering import finite, number, rounded_down
 from milpscore.verify import evaluate
 from milpscore_show.report.subject import Subject
@@ -132,8 +138,8 @@ def _recomputed(subject: Subject, loss: float, penalty: float) -> list[tuple[str
 def _proved(subject: Subject, bound: float) -> tuple[list[str], bool]:
     """What no card does, without full stops, and whether it is said in errors."""
     record, allowed = subject.record, subject.allowed
-    kind, here = kind_of_cards(allowed), " on these data"
-    if allowed is None:
+    kind, here = changed_cards(record) or kind_of_cards(allowed), " on these data"
+    if allowed is None and not changed_cards(record):
         formulation = printable(str(record.get("formulation", ""))).replace("_", "-")
         kind = f"that the program {formulation!r} allowed (its limits are not in the card's file)"
     if _counts_errors(subject):
