@@ -15,7 +15,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.data.survival import SurvivalDesign
 from milpscore.formulations import BEYOND
-from milpscore.losses.hazards import ExposureKind, SurvivalLoss
+from milpscore.losses.hazards import ExposureKind, Intervals, SurvivalLoss
 from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard.certified import allowed_cards, with_coprime_points, with_least_zero
 from milpscore.scorecard.policy import POLICY
@@ -321,7 +321,7 @@ def survival_card(
     title : str
     at : sequence of float, optional
         The times at which risks are stated; by default round ones near the cuts that a quarter,
-        half and three quarters of the cuts lie at or before.
+        half and three quarters of the cuts lie at or before, and these cuts in discrete time.
 
     Returns
     -------
@@ -355,7 +355,7 @@ def survival_card(
     if intervals.kind != "discrete":
         hazard = np.cumsum(hazard * float(design.weight.sum()))
     cuts = intervals.cuts
-    times = _round_times(cuts) if at is None else tuple(map(float, at))
+    times = _times_near(intervals) if at is None else tuple(map(float, at))
     counted = design.weight > 0
     certificate = {
         **result.summary(),
@@ -376,10 +376,13 @@ def survival_card(
     return replace(made, observed=_groups(made, design))
 
 
-def _round_times(cuts: FloatArray) -> tuple[float, ...]:
-    """Return times of two digits near the quarters of the cuts."""
-    near = cuts[np.ceil(np.array([0.25, 0.5, 0.75]) * len(cuts)).astype(np.int64) - 1]
-    return tuple(sorted({min(float(f"{time:.2g}"), float(cuts[-1])) for time in near.tolist()}))
+def _times_near(intervals: Intervals) -> tuple[float, ...]:
+    """Return times of two digits near the quarters of the cuts; in discrete time these cuts."""
+    cuts = intervals.cuts
+    near = cuts[np.ceil(np.array([0.25, 0.5, 0.75]) * len(cuts)).astype(np.int64) - 1].tolist()
+    if intervals.kind != "discrete":  # else an interval may end just after a round time
+        near = [min(float(f"{time:.2g}"), float(cuts[-1])) for time in near]
+    return tuple(sorted({*near}))
 
 
 def _groups(card: SurvivalCard, design: SurvivalDesign) -> tuple[TotalGroup, ...]:

@@ -53,6 +53,7 @@ def test_discrete_risks_are_products_of_chances(tmp_path):
     totals = card.card.score_design(design.X)
     expected = 1.0 - np.cumprod(1.0 - chances, axis=1)
     assert card.risks(totals, card.cuts) == pytest.approx(expected, rel=1e-9)
+    assert set(card.times) <= set(card.cuts)  # a time within an interval would miss it
     assert card.risks(totals, [card.cuts[0] / 2]) == pytest.approx(0.0)
     again = SurvivalCard.load(card.save(tmp_path / "card.json"))
     assert again.risks(totals) == pytest.approx(card.risks(totals), rel=0)
