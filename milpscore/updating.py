@@ -15,7 +15,7 @@ from milpscore.core.clock import Clock
 from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError, is_whole
 from milpscore.core.program import Program
-from milpscore.core.result import Result
+from milpscore.core.result import Result, Termination
 from milpscore.core.writing import printable
 from milpscore.data import Binner, apply_columns, make_design
 from milpscore.fitting import fit_card
@@ -169,6 +169,7 @@ def update(
     a risk score whose columns are those of the card, and the card's own total with the coefficient
     1. Each r from 0 to ``changes`` is solved: first intercept and slope alone (recalibration), then
     the best change of one line, and so on. A line may be a column of the card that had no points.
+    After Ctrl-C the rungs so far are returned.
 
     Parameters
     ----------
@@ -232,6 +233,8 @@ def update(
         )  # fmt: skip
         before = rungs[-1] if rungs else None
         rungs.append(_rung(card, design, points, r, program, result, before))
+        if result.termination is Termination.INTERRUPTED:
+            break
     return Update(card, stated, moved, tuple(rungs))
 
 

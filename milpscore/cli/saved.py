@@ -335,7 +335,7 @@ def update_command(
     if y is None:
         raise DataError("cards are updated on tables that fit into memory: take a part")
     made = update(
-        loaded, X, y, changes=changes, time_limit=time_limit, progress=not json,
+        loaded, X, y, changes=changes, time_limit=time_limit, progress=False if json else None,
         sample_weight=weights.get("sample_weight"),
     )  # fmt: skip
     if json:

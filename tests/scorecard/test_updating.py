@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,10 @@ from milpscore import Scorecard, update
 from milpscore.certificate import certify, verify_certificate
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.result import Termination
 from milpscore.data import Binner
 from milpscore.estimators import RiskScoreClassifier
+from milpscore.fitting import fit_card
 
 POINTS = (2, -1, 0)
 
@@ -137,6 +140,19 @@ def test_features_without_points_may_be_absent():
     short = update(_card(), X.drop(columns="c"), y, changes=1)
     assert short.rungs[1].loss == pytest.approx(whole.rungs[1].loss)
     assert [column.name for column in short.rungs[1].card.columns] == ["a", "b"]
+
+
+def test_ctrl_c_keeps_the_rungs_so_far(monkeypatch):
+    X, y = _rows()
+
+    def stopped(*given, **options):
+        program, result = fit_card(*given, **options)
+        ended = Termination.INTERRUPTED if options["max_terms"] == 2 else result.termination
+        return program, replace(result, termination=ended)
+
+    monkeypatch.setattr("milpscore.updating.fit_card", stopped)
+    made = update(_card(), X, y, changes=3)
+    assert [rung.changes for rung in made.rungs] == [0, 1]
 
 
 def test_a_limit_of_no_time_still_answers():
