@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from fuzz.meaning import Array
 from fuzz.running import Counts, Wrong
@@ -78,17 +80,14 @@ def meaning(given: dict[str, Any], cuts: Array, kind: str) -> tuple[Array, Array
 
 
 def chances(at_risk: Array, dead: Array, scores: Array) -> float:
-    """Return minus the log-likelihood of an interval, the intercept by bisection."""
+    """Return minus the log-likelihood of an interval at its best intercept."""
     if dead.sum() >= at_risk.sum() * (1.0 - 1e-12):
         return 0.0
     own = at_risk > 0
     e, d, z = at_risk[own], dead[own], scores[own]
-    flat = math.log(d.sum() / (e - d).sum())
-    low, high = flat - z.max(), flat - z.min()
-    for _ in range(200):
-        b = (low + high) / 2.0
-        small = float(e @ (0.5 * (1.0 + np.tanh((b + z) / 2.0)))) < d.sum()
-        low, high = (b, high) if small else (low, b)
+    flat, events = math.log(d.sum() / (e - d).sum()), float(d.sum())
+    low, high = flat - float(z.max()) - 1e-9, flat - float(z.min()) + 1e-9
+    b = brentq(lambda b: float(e @ expit(b + z)) - events, low, high, xtol=1e-12)
     return float(d @ np.logaddexp(0.0, -b - z) + (e - d) @ np.logaddexp(0.0, b + z))
 
 

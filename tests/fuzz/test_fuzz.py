@@ -26,7 +26,7 @@ from milpscore_check import report
 
 SHARE = {
     "files": 1, "prox": 3, "front": 5, "pool": 6, "verify": 6, "certificate": 3, "free_scale": 6,
-    "cells": 8, "limits": 6, "shared": 4,
+    "cells": 8, "limits": 6, "shared": 4, "survival": 4,
 }  # fmt: skip
 """Turns of a kind that are always tried, 10 where none are named; ``make fuzz`` tries as many as
 there is time for."""
