@@ -57,7 +57,7 @@ class Rung:
     loss : float
         The mean logistic loss, recomputed.
     bound : float
-        No card with at most ``changes`` lines changed loses less on average.
+        No card with at most ``changes`` lines changed, to points of the range, loses less.
     program, result :
         The program of the changes, whose last column is the total of the card in use, and its
         answer; :func:`milpscore.certificate.certify` makes a certificate of both.
@@ -83,25 +83,28 @@ class Update:
     ----------
     card : Scorecard
         The card in use.
-    stated : float or None
-        The mean logistic loss of the risks it states; None where it states none.
-    moved : float or None
+    stated_loss : float or None
+        The mean logistic loss of the risks it states; None if it states none.
+    intercept_loss : float or None
         The same with the best intercept for its slope (calibration in the large).
+    point_range : (int, int)
+        The least and most points that a line may have after a change.
     rungs : tuple of Rung
         For 0, 1, ... changes: new intercept and slope alone first.
     """
 
     card: Scorecard
-    stated: float | None
-    moved: float | None
+    stated_loss: float | None
+    intercept_loss: float | None
+    point_range: tuple[int, int]
     rungs: tuple[Rung, ...]
 
     @property
     def table(self) -> pd.DataFrame:
         """One row per rung: lines changed, loss, bound, gap, claim and what changed."""
         rows: list[tuple[Any, ...]] = [
-            ("as it states", None, self.stated, None, "", ""),
-            ("new intercept", None, self.moved, None, "", ""),
+            ("as it states", None, self.stated_loss, None, "", ""),
+            ("new intercept", None, self.intercept_loss, None, "", ""),
         ]
         known = [row for row in rows if row[2] is not None]
         for rung in self.rungs:
@@ -115,14 +118,14 @@ class Update:
     @property
     def sentences(self) -> list[str]:
         """What no small change gains, rung by rung."""
-        first, said = self.rungs[0], []
+        first, said, (low, high) = self.rungs[0], [], self.point_range
         for rung in self.rungs[1:]:
             lines = "one line" if rung.changes == 1 else f"{rung.changes} lines"
             most = max(0.0, first.loss - rung.bound)
             said.append(
-                f"No change of at most {lines} takes more than {most:.5f} off the loss of the "
-                f"recalibrated card ({first.loss:.5f}); the one found takes "
-                f"{first.loss - rung.loss:.5f} off."
+                f"No change of at most {lines}, to points from {low} to {high}, takes more than "
+                f"{most:.5f} off the loss of the recalibrated card ({first.loss:.5f}); "
+                f"the best change found takes {first.loss - rung.loss:.5f} off."
             )
         return said
 
@@ -222,7 +225,7 @@ def update(
     free, step = risk_score(augmented, **ranges).statement.scales, augmented.step
     assert free is not None
     ends = [float(free.lower)] + ([] if step is None else [float(step) / POLICY.steepest])
-    stated, moved = _as_it_is(card, augmented, total)
+    stated, shifted = _as_it_is(card, augmented, total)
     rungs: list[Rung] = []
     for r in range(changes + 1):
         program, result = fit_card(
@@ -232,10 +235,10 @@ def update(
             **ranges,
         )  # fmt: skip
         before = rungs[-1] if rungs else None
-        rungs.append(_rung(card, design, points, r, program, result, before))
+        rungs.append(_rung(card, design, points, (low, high), r, program, result, before))
         if result.termination is Termination.INTERRUPTED:
             break
-    return Update(card, stated, moved, tuple(rungs))
+    return Update(card, stated, shifted, (low, high), tuple(rungs))
 
 
 def _known(card: Scorecard, X: Any) -> Scorecard:
@@ -296,6 +299,7 @@ def _rung(
     card: Scorecard,
     design: Design,
     points: IntArray,
+    allowed: tuple[int, int],
     changes: int,
     program: Program,
     result: Result,
@@ -308,26 +312,27 @@ def _rung(
     plain = risk_score(
         design, scale=float(found.scale or 1), coef_min=own.tolist(), coef_max=own.tolist()
     ).statement
-    shown = shown_card(
-        plain, Card(own, found.intercept), card.title, base_points=dict(card.base_points)
-    )
+    bare = Card(own, found.intercept)
+    loss = evaluate(plain, bare).loss  # of the card that is shown, over its own columns
+    shown = shown_card(plain, bare, card.title, base_points=dict(card.base_points))
     statement, bound = program.statement, result.dual_bound
     assert statement.scales is not None
     everywhere = any_scale(statement, bound)
     bound -= BEYOND * everywhere  # what scales beyond the range searched may gain
     ends = float(statement.scales.lower), float(statement.scales.upper)
     certificate = {
-        **result.summary(), "changes": changes, "loss_name": "logistic",
+        **result.summary(), "changes": changes, "points_from": allowed[0],
+        "points_to": allowed[1], "loss_name": "logistic",
         "n_rows": int(design.rows[design.weight > 0].sum()), "rarer_rows": rarer_rows(design),
         "lines": int(np.count_nonzero(own)),
     }  # fmt: skip
     if not everywhere:
         certificate["caveat"] = f"at scales from {ends[0]:.3g} to {ends[1]:.3g}"
     shown = replace(shown, words=card.words, outcome=card.outcome, certificate=certificate)
-    if before is not None and before.loss <= result.loss + BEYOND:
+    if before is not None and before.loss <= loss + BEYOND:
         return replace(before, changes=changes, bound=bound, program=program, result=result)
     changed = tuple(_changes(card, design, points, own))
-    return Rung(changes, shown, changed, result.loss, bound, program, result)
+    return Rung(changes, shown, changed, loss, bound, program, result)
 
 
 def _cell(value: Any) -> str:

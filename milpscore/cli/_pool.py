@@ -48,13 +48,14 @@ from milpscore.core.writing import write_text
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from milpscore.core.card import Card
+    from milpscore.core.design import Design
     from milpscore.core.statement import Statement
     from milpscore.pools import Front, Pool
 
 _SHOWN = 10
-
-KINDS_OF_GAPS: list[Any] = ["selection", "tpr", "fpr", "calibration"]
 
 
 @featured(
@@ -126,7 +127,8 @@ def pool_command(
     _refuse_mixed(pareto, {**of_pool, **({} if by is None else {"by": by})}, certificates)
     require_folder(out)
     require_drawable(plot)
-    design, groups = data.design(card.name), None if by is None else _groups(data, by)
+    design = data.design(card.name)
+    groups = None if by is None else _groups(data, by, design)
     if pareto and limits.max_terms is None and "max_terms" in settable(card.name):
         arguments["max_terms"] = design.shape[1]
     search: Any = pools.pareto if pareto else partial(pools.pool, **of_pool)
@@ -142,7 +144,11 @@ def pool_command(
         tell_warnings(design, output.quiet)
         gaps = _shown(found, groups, output.json)
     if out is not None:
-        whole = found.table if gaps is None else found.table.join(gaps[KINDS_OF_GAPS])
+        whole = (
+            found.table
+            if gaps is None
+            else found.table.join(gaps.drop(columns=["objective", "loss"]))
+        )
         write_text(out, whole.to_csv(index=False))
         say(f"The cards were saved in {out}.", output.quiet)
     some = len(found) if isinstance(found, pools.Pool) else len(found.best)
@@ -170,14 +176,16 @@ def _refuse_mixed(pareto: bool, of_pool: dict[str, Any], certificates: Path | No
         raise DataError(f"there is no folder {str(certificates)!r}: make it first")
 
 
-def _groups(data: DataOptions, by: str) -> Any:
-    """Return the groups of the rows, read as the table was."""
+def _groups(data: DataOptions, by: str, design: Design) -> Any:
+    """Return the groups of the rows, read as the table was; refuse them before the search."""
     from milpscore.data import read_frame
+    from milpscore.pools.fairness import checked_groups
 
     frame = read_frame(data.data, **data.reading)
     if by not in frame.columns:
         raise DataError(f"there is no column {by!r}: {near_matches(by, frame.columns)}")
-    return frame[by].to_numpy()
+    checked_groups(design, groups := frame[by].to_numpy())
+    return groups
 
 
 def _shown(found: Pool | Front, groups: Any, json: bool) -> Any:
@@ -193,18 +201,19 @@ def _shown(found: Pool | Front, groups: Any, json: bool) -> Any:
     else:
         _print_pool(pool)
         if gaps is not None:
-            _print_gaps(pool, groups, gaps)
+            _print_gaps(pool, gaps)
     return gaps
 
 
-def _print_gaps(found: Pool, groups: Any, gaps: Any) -> None:
+def _print_gaps(found: Pool, gaps: pd.DataFrame) -> None:
     """Print the gaps of the best card, and of the card of the pool with the least."""
     from milpscore.pools import fairest
 
-    for kind in KINDS_OF_GAPS:
-        if gaps[kind].isna().all():
-            continue
-        fair = fairest(found, groups, kind)
+    kinds: list[Any] = (
+        gaps.drop(columns=["objective", "loss"]).dropna(axis=1, how="all").columns.tolist()
+    )
+    for kind in kinds:
+        fair = fairest(found, gaps, kind)
         least = "no card of the pool has less" if fair.proved else "of those found"
         other = "the best card itself" if fair.place == 0 else f"card {fair.place + 1}"
         print_text(

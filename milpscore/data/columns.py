@@ -17,8 +17,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 
-from milpscore.core.design import Column, FloatArray
+from milpscore.core.design import CellRules, Column, ColumnKind, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.cells import folded, read_cells
 from milpscore.data.checking import (
@@ -31,6 +32,42 @@ from milpscore.data.checking import (
     refuse_missing,
     to_numbers,
 )
+
+
+class ColumnFile(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A column in a file; an open end is null."""
+
+    name: str
+    feature: str
+    kind: ColumnKind
+    lower: float | None
+    upper: float | None
+    category: str | None
+    others: tuple[str, ...]
+    cells: CellRules | None = None
+
+    def made(self) -> Column:
+        """Return the column; DataError if its parts contradict each other."""
+        named = self.category is not None
+        if named != (self.kind == "category") or (self.others and not named):
+            raise DataError(
+                f"the file is damaged ({self.name!r} and its categories do not agree): "
+                "save it again"
+            )
+        lower = -math.inf if self.lower is None else self.lower
+        upper = math.inf if self.upper is None else self.upper
+        ends = (lower, upper, self.category, self.others, self.cells)
+        return Column(self.name, self.feature, self.kind, *ends)
+
+
+def column_content(column: Column) -> dict[str, Any]:
+    """Return a column as files have it; see :class:`ColumnFile`."""
+    return {
+        **{name: value for name, value in vars(column).items() if name != "cells"},
+        "lower": column.lower if math.isfinite(column.lower) else None,
+        "upper": column.upper if math.isfinite(column.upper) else None,
+        **({} if column.cells is None else {"cells": vars(column.cells)}),
+    }
 
 
 def numeric_column(feature: str) -> Column:

@@ -12,42 +12,22 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from milpscore.core.design import CellRules, Column, ColumnKind, Design, merge_rows
+from milpscore.core.design import Design, merge_rows
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.reading import parsed, text_of
 from milpscore.core.writing import write_text
+from milpscore.data.columns import ColumnFile, column_content
 
 KIND = "milpscore.counts"
 
 Label = bool | int | float | str
 
 
-class _CountedColumn(Struct, forbid_unknown_fields=True):
-    """A column; an open end is null."""
-
-    name: str
-    feature: str
-    kind: ColumnKind
-    lower: float | None
-    upper: float | None
-    category: str | None
-    others: tuple[str, ...]
-    cells: CellRules | None
-
-    def made(self) -> Column:
-        """Return the column."""
-        low = -math.inf if self.lower is None else self.lower
-        high = math.inf if self.upper is None else self.upper
-        return Column(
-            self.name, self.feature, self.kind, low, high, self.category, self.others, self.cells
-        )
-
-
 class _CountsFile(Struct, forbid_unknown_fields=True):
     """The counts of a site: distinct rows, each with its class, its number and its weight."""
 
     kind: str
-    columns: list[_CountedColumn]
+    columns: list[ColumnFile]
     blocks: list[list[int]]
     classes: tuple[Label, Label]
     patterns: list[list[float]]
@@ -67,7 +47,7 @@ def write_counts(design: Design, path: str | Path) -> Path:
     design : Design
         Without class weights, which depend on the counts of all sites.
     path : path
-        Of the file, JSON.
+        The JSON file to write.
 
     Returns
     -------
@@ -85,16 +65,7 @@ def write_counts(design: Design, path: str | Path) -> Path:
     merged = design.merged
     content = {
         "kind": KIND,
-        "columns": [
-            {
-                "name": c.name, "feature": c.feature, "kind": c.kind,
-                "lower": c.lower if math.isfinite(c.lower) else None,
-                "upper": c.upper if math.isfinite(c.upper) else None,
-                "category": c.category, "others": c.others,
-                "cells": None if c.cells is None else vars(c.cells),
-            }
-            for c in design.columns
-        ],
+        "columns": [column_content(column) for column in design.columns],
         "blocks": design.blocks,
         "classes": design.classes,
         "patterns": merged.X.tolist(),

@@ -13,14 +13,17 @@ from scipy.special import expit, logit
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.losses.hazards import HazardRows
 
-STEPS = 100
-"""Newton's steps to an intercept at most; bisection alone would need fewer."""
 
-SMALL = 1e-8
-"""A step of Newton's that is the last: what it leaves is about its square."""
+@dataclass(frozen=True)
+class PeriodsPolicy:
+    """What the search for intercepts is tuned with."""
 
-CERTAIN = 1e15
-"""The odds of an event where all rows at risk have it."""
+    steps: int = 100  # of Newton's method; bisection alone would need fewer
+    small: float = 1e-8  # a step that is the last: what it leaves is about its square
+    certain: float = 1e15  # the odds of an event if all rows at risk have it
+
+
+POLICY = PeriodsPolicy()
 
 
 class _Fit(NamedTuple):
@@ -75,7 +78,7 @@ class PeriodRows(HazardRows):
         flat = logit(total / at_risk)
         low, high = flat - distinct[-1], flat - distinct[0]
         b = np.clip(flat - distinct @ exposed / at_risk, low, high)
-        for _ in range(STEPS):
+        for _ in range(POLICY.steps):
             p = expit(b + at)
             weighted = exposed * p
             excess = weighted.sum(axis=0) - total
@@ -85,7 +88,7 @@ class PeriodRows(HazardRows):
             inside = (step > low) & (step < high)
             after = np.where(excess == 0.0, b, np.where(inside, step, (low + high) / 2.0))
             moved = np.where(inside, np.abs(after - b), (high - low) * 1e6)
-            done = ((moved <= SMALL * np.maximum(1.0, np.abs(b))) | (excess == 0.0)).all()
+            done = ((moved <= POLICY.small * np.maximum(1.0, np.abs(b))) | (excess == 0.0)).all()
             b = after
             if done:
                 break
@@ -124,7 +127,7 @@ class PeriodRows(HazardRows):
     def baseline(self, z: FloatArray) -> FloatArray:
         """Return the odds of an event in each interval at a score of 0, (K,), at scores (n,)."""
         with np.errstate(over="ignore"):
-            return np.minimum(np.exp(self.levels(z)), CERTAIN)
+            return np.minimum(np.exp(self.levels(z)), POLICY.certain)
 
     def _share(self, z: FloatArray) -> FloatArray:
         """Return sum_k e_k p_k at scores (n,) or (n, V), shape of z."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.card import Card
-from milpscore.core.design import BoolArray, FloatArray
+from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
@@ -25,12 +25,12 @@ class Fairest:
     Attributes
     ----------
     place : int
-        Of the card in the pool, 0 being the best.
+        Position of the card in the pool; 0 is the best.
     card : Card
     gap, loss : float
-        Of the card.
+        Gap and mean loss of that card.
     best_gap, best_loss : float
-        Of the pool's best card.
+        Gap and mean loss of the best card of the pool.
     proved : bool
         Whether the pool is complete: then no card within its epsilon has a smaller gap.
     """
@@ -50,7 +50,7 @@ def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
     Parameters
     ----------
     pool : Pool
-        Of cards of two answers.
+        A pool of cards with two answers.
     by : array or Series of shape (n,)
         The group of each row of the program's data; values that are missing are a group.
 
@@ -74,13 +74,7 @@ def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
     design = statement.design
     if getattr(statement.loss, "coupled", False):
         raise NotApplicableError("cards of times to an event decide nothing: there are no gaps")
-    if design.counts is not None:
-        raise NotApplicableError("the rows of this table are merged: their groups are not known")
-    codes, names = pd.factorize(np.asarray(by), use_na_sentinel=False)
-    if codes.shape != design.y.shape:
-        raise DataError(f"{len(design.y)} rows need one group each, got {codes.shape}")
-    if len(names) < 2:
-        raise DataError("all rows are of one group: there is nothing to compare")
+    codes, names = checked_groups(design, by)
     sides = {
         "selection": np.ones(len(codes), dtype=bool), "tpr": design.y > 0, "fpr": design.y < 0
     }  # fmt: skip
@@ -102,14 +96,26 @@ def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
     return pd.DataFrame(figures)
 
 
+def checked_groups(design: Design, by: Any) -> tuple[IntArray, list[Any]]:
+    """Return each row's group as a number, (n,), and the groups; see :func:`group_gaps`."""
+    if design.counts is not None:
+        raise NotApplicableError("the rows of this table are merged: their groups are not known")
+    codes, names = pd.factorize(np.asarray(by), use_na_sentinel=False)
+    if codes.shape != design.y.shape:
+        raise DataError(f"{len(design.y)} rows need one group each, got {codes.shape}")
+    if len(names) < 2:
+        raise DataError("all rows are of one group: there is nothing to compare")
+    return np.asarray(codes, dtype=np.int64), list(names)
+
+
 def fairest(pool: Pool, by: Any, gap_in: GapKind = "tpr") -> Fairest:
     """Return the card of a pool with the least gap between groups, the better of equals.
 
     Parameters
     ----------
     pool : Pool
-    by : array or Series of shape (n,)
-        As for :func:`group_gaps`.
+    by : array or Series of shape (n,), or DataFrame
+        As for :func:`group_gaps`; or what that returned.
     gap_in : {"selection", "tpr", "fpr", "calibration"}
 
     Returns
@@ -125,7 +131,7 @@ def fairest(pool: Pool, by: Any, gap_in: GapKind = "tpr") -> Fairest:
         raise OptionError(
             f"{{gap_in}} must be one of {', '.join(get_args(GapKind))}, got {gap_in!r}"
         )
-    table = group_gaps(pool, by)
+    table = by if isinstance(by, pd.DataFrame) else group_gaps(pool, by)
     if not len(table) or table[gap_in].isna().all():
         raise OptionError(f"no card of the pool has a gap in {gap_in}")
     place = int(np.nanargmin(table[gap_in].round(12).to_numpy()))

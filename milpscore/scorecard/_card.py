@@ -190,7 +190,7 @@ class Scorecard:
             A whole number, for a feature that is 1 or 0; ``{65: 1, 75: 2}``, points from each value
             on (0 below the first, unless that is ``-math.inf``); ``{"smoker": 2}``, of categories.
         threshold, classes, title :
-            Of the card; by default 1, (0, 1) and "Scorecard".
+            As above; by default 1, (0, 1) and "Scorecard".
         allow_missing : bool
             Missing values count nothing, but those of flags; False: they are refused.
         """

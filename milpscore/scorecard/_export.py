@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from milpscore.core.card import RELATIVE_ROUNDING
-from milpscore.core.design import CellRules, Column, ColumnKind, as_fraction
+from milpscore.core.design import as_fraction
 from milpscore.core.errors import (
     DataError,
     MissingDependencyError,
@@ -28,6 +28,7 @@ from milpscore.core.errors import (
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
 from milpscore.core.result import relative_gap
 from milpscore.core.writing import printable, replacing, write_text
+from milpscore.data.columns import ColumnFile, column_content
 from milpscore.scorecard.rendering import FeatureLines, Row, page_of
 
 if TYPE_CHECKING:
@@ -62,13 +63,7 @@ def card_to_json(card: Scorecard) -> str:
         "fitted_threshold": card.fitted_threshold,
         "step": card.step,
         "columns": [
-            {
-                **{name: value for name, value in vars(column).items() if name != "cells"},
-                "lower": column.lower if math.isfinite(column.lower) else None,
-                "upper": column.upper if math.isfinite(column.upper) else None,
-                "points": points,
-                **({} if column.cells is None else {"cells": vars(column.cells)}),
-            }
+            {**column_content(column), "points": points}
             for column, points in zip(card.columns, card.points, strict=True)
         ],
         "blocks": card.blocks,
@@ -92,31 +87,10 @@ def card_to_json(card: Scorecard) -> str:
     )
 
 
-class _Column(Struct, forbid_unknown_fields=True):
-    """A column and its points; an open end is null."""
+class _Column(ColumnFile, forbid_unknown_fields=True, kw_only=True):
+    """A column and its points."""
 
-    name: str
-    feature: str
-    kind: ColumnKind
-    lower: float | None
-    upper: float | None
-    category: str | None
-    others: tuple[str, ...]
     points: Any
-    cells: CellRules | None = None
-
-    def made(self) -> Column:
-        """The column."""
-        lower = -math.inf if self.lower is None else self.lower
-        upper = math.inf if self.upper is None else self.upper
-        named = self.category is not None
-        if named != (self.kind == "category") or (self.others and not named):
-            raise DataError(
-                f"the card's JSON is damaged ({self.name!r} and its categories do not agree); "
-                "save the card again"
-            )
-        ends = (lower, upper, self.category, self.others, self.cells)
-        return Column(self.name, self.feature, self.kind, *ends)
 
 
 class _Limits(Struct):
@@ -161,6 +135,8 @@ class _Recorded(Struct):
     nodes: int | None = None
     random_state: int | None = None
     changes: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+    points_from: int | None = None
+    points_to: int | None = None
 
 
 class _File(Head, forbid_unknown_fields=True, kw_only=True):

@@ -164,7 +164,8 @@ def changed_cards(certificate: Mapping[str, Any]) -> str:
     if (changes := certificate.get("changes")) is None:
         return ""
     lines = {0: "no line", 1: "at most one line"}.get(changes, f"at most {changes} lines")
-    return f"that changes {lines} of the card in use"
+    low, high = (signed(str(certificate.get(end))) for end in ("points_from", "points_to"))
+    return f"that changes {lines} of the card in use, to points from {low} to {high},"
 
 
 def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:

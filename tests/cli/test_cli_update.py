@@ -42,14 +42,17 @@ def test_a_card_is_updated_and_read_again(files, tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "as it states" in done.stdout
-    assert "No change of at most one line takes more than" in done.stdout
+    assert "No change of at most one line, to points from -5 to 5, takes more than" in done.stdout
     assert run("predict", tmp_path / "newer.json", new).exit_code == 0
     shown = run("card", tmp_path / "newer.json")
     assert "no card that changes at most one line" in shown.stdout
     page = tmp_path / "page.html"
-    told = run("report", tmp_path / "newer.json", new, "--target", "ill", "--out", page)
-    assert told.exit_code == 0, told.output
-    assert "No card that changes at most one line of the card in use" in page.read_text()
+    done = run("report", tmp_path / "newer.json", new, "--target", "ill", "--out", page)
+    assert done.exit_code == 0, done.output
+    assert (
+        "No card that changes at most one line of the card in use, to points from −5 to 5,"
+        in page.read_text()
+    )
     # and once more, from its own file
     again = run("update", tmp_path / "newer.json", new, "--target", "ill", "--changes", 0)
     assert again.exit_code == 0, again.output
