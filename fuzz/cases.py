@@ -413,6 +413,20 @@ def _errors(rng: Random, case: Case, indicators: list[str]) -> Rule | None:
     return "MaxErrors", {**where, **much}
 
 
+def _gap(rng: Random, case: Case, indicators: list[str]) -> Rule | None:
+    rate = pick(rng, "tpr", "fpr", "selection")
+    by: Any = rng.integers(0, pick(rng, 2, 2, 3), len(case.y)).tolist()
+    labels = by
+    if rng.random() < 0.4:
+        by = pick(rng, *(column[1] for column in case.columns))
+        labels = [tuple(row[j] for j in case.feature(by)) for row in case.X]
+    classes = {"tpr": (1,), "fpr": (-1,), "selection": (1, -1)}[rate]
+    rows = zip(labels, case.y, case.weight, strict=True)
+    groups = {label for label, c, s in rows if c in classes and s > 0}
+    rule = "MaxGap", {"rate": rate, "by": by, "value": pick(rng, 0.0, 0.1, 0.25, 1 / 3, 0.5)}
+    return rule if 2 <= len(groups) <= 4 else None
+
+
 RULES: dict[str, Maker] = {
     "Sign": lambda rng, case, _: (
         "Sign",
@@ -440,7 +454,8 @@ RULES: dict[str, Maker] = {
     "MaxFPR": _rate("MaxFPR", 0.0, 0.1, 0.25, 1 / 3, 0.5),
     "MinTPR": _rate("MinTPR", 0.5, 2 / 3, 0.9, 1.0),
     "MaxErrors": _errors,
+    "MaxGap": _gap,
 }
 
-_LIMITS = ("MaxFPR", "MinTPR", "MaxErrors")
+_LIMITS = ("MaxFPR", "MinTPR", "MaxErrors", "MaxGap")
 """Rules that limit errors."""

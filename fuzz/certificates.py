@@ -336,6 +336,10 @@ def _rule(given: Any, p: int, n: int) -> dict[str, Any]:
             ),
             "values of a rule",
         )
+    elif rule["kind"] == "gap":
+        for side in ("rows", "others"):
+            rule[side] = places(rule[side], n)
+            want(len({*rule[side]}) == len(rule[side]), "a row counted twice")
     else:
         rule["rows"] = None if rule["rows"] is None else places(rule["rows"], n)
         want(len({*(rule["rows"] or ())}) == len(rule["rows"] or ()), "a row counted twice")
@@ -366,6 +370,13 @@ def keeps_points(cards: Cards, w: Points) -> bool:
 def keeps_errors(cards: Cards, rows: Rows, positive: Sequence[bool], strict: bool) -> bool:
     """Return whether answers meet all limits on errors; strictly, if no reading doubts it."""
     for rule in cards.rules:
+        if rule["kind"] == "gap":
+            sides = [[(rows.weight[i], positive[i]) for i in rule[k]] for k in ("rows", "others")]
+            if not all(any(s for s, _ in own) for own in sides):
+                return False  # nothing to compare
+            shares = [sum(s for s, yes in own if yes) / sum(s for s, _ in own) for own in sides]
+            if shares[0] - shares[1] > rule["share"] + (0 if strict else Fraction(1, 10**9)):
+                return False
         if rule["kind"] != "errors":
             continue
         among = range(len(rows.y)) if rule["rows"] is None else rule["rows"]

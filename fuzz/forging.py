@@ -184,7 +184,8 @@ def _table(r: random.Random) -> tuple[bytes, dict[str, Any]]:
 
 def _rules(r: random.Random, p: int, x: list[list[Fraction]], n: int) -> Iterator[dict[str, Any]]:
     """Draw rules of every kind."""
-    for kind in r.choice([[], [], ["used"], ["totals"], ["errors"], ["used", "totals", "errors"]]):
+    every = ["used", "totals", "errors", "gap"]
+    for kind in r.choice([[], [], *([each] for each in every), every]):
         low, high = r.choice([None, None, "0", "1", -1]), r.choice([None, "2", "1/2", 1])
         if kind == "used":
             groups = [r.sample(range(p), r.randint(1, p)) for _ in range(r.choice([1, 2, 3, 3]))]
@@ -199,6 +200,10 @@ def _rules(r: random.Random, p: int, x: list[list[Fraction]], n: int) -> Iterato
             rows = [[str(row[j]) for j in own] for row in x[:4]]
             yield {"name": "totals", "kind": kind, "features": [[own, rows]],
                    "lower": low, "upper": high}  # fmt: skip
+        elif kind == "gap":
+            sides = [sorted(r.sample(range(n), r.randint(2, n))) for _ in range(2)]
+            yield {"name": "gap", "kind": kind, "rows": sides[0], "others": sides[1],
+                   "share": r.choice(["0", "0.2", "1/3", "0.5"])}  # fmt: skip
         else:
             limit: dict[str, Any] = {"count": r.randint(0, 3), "share": None}
             if r.random() < 0.5:

@@ -246,6 +246,8 @@ def allows(case: Case, rule: Rule, w: Sequence[int]) -> bool:
 def limits(case: Case) -> Iterator[tuple[list[Fraction], Fraction]]:
     """For every limit on errors what each wrong row costs, and the most that may be spent."""
     for kind, given in case.rules:
+        if kind == "MaxGap":
+            yield from _gaps(case, given)
         if kind not in ("MaxFPR", "MinTPR", "MaxErrors"):
             continue
         inside = [s > 0 for s in case.weight]
@@ -269,6 +271,27 @@ def limits(case: Case) -> Iterator[tuple[list[Fraction], Fraction]]:
         cost = [exact(s) * each for s, each in zip(case.weight, inside, strict=True)]
         whole = sum(cost, Fraction(0))
         yield cost, share * whole + whole / 10**9
+
+
+def _gaps(case: Case, given: dict[str, Any]) -> Iterator[tuple[list[Fraction], Fraction]]:
+    """How much more of one group than of another is answered positive, as errors cost and save."""
+    by, classes = given["by"], {"tpr": (1,), "fpr": (-1,), "selection": (1, -1)}[given["rate"]]
+    if isinstance(by, str):
+        by = [tuple(row[j] for j in case.feature(by)) for row in case.X]
+    weight = [exact(s) * (c in classes) for s, c in zip(case.weight, case.y, strict=True)]
+    sums = {label: Fraction(0) for label in by}
+    for label, each in zip(by, weight, strict=True):
+        sums[label] += each
+    for one, other in itertools.permutations([label for label in sums if sums[label]], 2):
+        share = {label: Fraction(0) for label in sums} | {
+            one: 1 / sums[one],
+            other: -1 / sums[other],
+        }
+        taken = [share[label] * each for label, each in zip(by, weight, strict=True)]
+        # a positive row that errs is not taken
+        cost = [-t if c > 0 else t for t, c in zip(taken, case.y, strict=True)]
+        right = sum((t for t, c in zip(taken, case.y, strict=True) if c > 0), Fraction(0))
+        yield cost, exact(given["value"]) - right + Fraction(2, 10**9)
 
 
 def penalty(case: Case, w: Sequence[int]) -> float:

@@ -282,7 +282,7 @@ def _hold_errors(case: Case, statement: Any, truth: Truth, counts: Counts) -> No
     ranked = sorted(value for value in best.values() if math.isfinite(value))
     if statement.caveat or not ranked:
         return
-    total, most = math.fsum(case.weight), [float(max(cost)) for cost, _ in limits(case)]
+    total, most = math.fsum(case.weight), [float(max(map(abs, c))) for c, _ in limits(case)]
     dear = [[share * total / cost for cost in most] for share in (0.05, 0.6)] if most else []
     for prices, every in ([], True), ([], False), *((each, True) for each in dear):
         patterns = Patterns(statement, every_card=every, prices=prices)

@@ -40,7 +40,12 @@ _RULE = by_kind({
         "name": text, "rows": maybe(lambda rows: _distinct(read(rows, [count]))),
         "label": lambda y: whole(y, -1, 1), "count": maybe(count), "share": maybe(cost),
     },
+    "gap": {
+        "name": text, "rows": lambda rows: _distinct(read(rows, [count])),
+        "others": lambda rows: _distinct(read(rows, [count])), "share": cost,
+    },
 })  # fmt: skip
+_ANSWERS = frozenset(["errors", "gap"])  # rules that speak of what rows are answered
 _CARD = {"coefficients": [whole], "intercept": number, "scale?": number}
 _CARDS = {
     "loss": text, "values": [[(whole, whole)]], "max_terms": count, "points": [cost],
@@ -74,7 +79,7 @@ class Cards:
     def __init__(self, given: Any, columns: int) -> None:
         known = read(given, _CARDS)
         self.loss, self.rules, self.gap = known["loss"], known["rules"], known["gap"]
-        if any((r["count"] is None) == (r["share"] is None) for r in self.rules if "share" in r):
+        if any((r["count"] is None) == (r["share"] is None) for r in self.rules if "count" in r):
             raise Refused("a rule limits the errors by their count or their share, one of the two")
         if known["other"] or self.loss not in LOSSES:
             raise Refused(f"not decided here: the loss {self.loss!r} with {known['other'][:8]}")
@@ -97,7 +102,7 @@ class Cards:
     def _read_times(self, survival: Any) -> None:
         """Read how time is cut, where it is."""
         self.survival = survival
-        decides = any(self.b) or any(rule["kind"] == "errors" for rule in self.rules)
+        decides = any(self.b) or any(rule["kind"] in _ANSWERS for rule in self.rules)
         if (self.loss == "survival") != (survival is not None) or (survival and decides):
             raise Refused("times have a loss of their own, no intercept and no errors")
 
@@ -146,7 +151,7 @@ class Cards:
         wrong = [(t >= 0) != (y > 0) for t, y in zip(totals, data.classes, strict=True)]
         errors = _errors(wrong, data)
         for rule in self.rules:
-            if _errs(rule, errors) if rule["kind"] == "errors" else forbids(rule, values):
+            if _errs(rule, errors) if rule["kind"] in _ANSWERS else forbids(rule, values):
                 return f"it breaks {rule['name']!r}"
         return None
 
@@ -215,8 +220,19 @@ def _errors(wrong: Sequence[bool], data: Any) -> Errors:
 
 
 def _errs(rule: Mapping[str, Any], errors: Errors) -> bool:
-    """Whether a card errs on more of a rule's rows than it may."""
+    """Whether a card errs on more of a rule's rows than it may, or answers groups too unlike."""
+    if rule["kind"] == "gap":
+        apart = _taken(rule["rows"], errors) - _taken(rule["others"], errors)
+        return bool(apart > rule["share"] + Fraction(1, 10**9))
     found, weight, among = errors(rule["rows"], rule["label"])
     if rule["count"] is not None:
         return bool(found > rule["count"])
     return bool(weight > (rule["share"] + Fraction(1, 10**9)) * among)
+
+
+def _taken(rows: frozenset[int], errors: Errors) -> Fraction:
+    """The share of some rows that a card answers positive."""
+    (_, missed, positive), (_, taken, negative) = errors(rows, 1), errors(rows, -1)
+    if not positive + negative:
+        raise Refused("a rule compares rows that do not count")
+    return (positive - missed + taken) / (positive + negative)

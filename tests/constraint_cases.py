@@ -268,6 +268,25 @@ def make_total(rng: np.random.Generator, d: Design) -> Rule:
     return Rule(c.TotalRange(low, high), fits)
 
 
+def make_gap(rng: np.random.Generator, d: Design) -> Rule:
+    rate = str(rng.choice(["tpr", "fpr", "selection"]))
+    labels = rng.integers(0, int(rng.integers(2, 4)), len(d.y))
+    labels[:4] = 0, 0, 1, 1  # the first two rows are of two classes
+    y, tenths = d.y, int(rng.choice([0, 1, 3, 5]))
+    counted = {"tpr": y > 0, "fpr": y < 0, "selection": y != 0}[rate]
+    groups = [counted & (labels == label) for label in np.unique(labels)]
+    groups = [rows for rows in groups if rows.any()]
+    if len(groups) < 2:
+        return make_gap(rng, d)
+
+    def fits(wrong: Any) -> Any:
+        taken = wrong != (y > 0)
+        shares = [taken[..., g] @ d.weight[g] / d.weight[g].sum() for g in groups]
+        return np.max(shares, axis=0) - np.min(shares, axis=0) <= tenths / 10 + 1e-9
+
+    return Rule(c.MaxGap(rate, labels.tolist(), tenths / 10), errors=fits)
+
+
 MAKERS: dict[str, Callable[[np.random.Generator, Design], Rule]] = {
     "AtLeast": counting(c.AtLeast, lambda count, k: count >= k),
     "AtMost": counting(c.AtMost, lambda count, k: count <= k),
@@ -280,6 +299,7 @@ MAKERS: dict[str, Callable[[np.random.Generator, Design], Rule]] = {
     "MaxErrors": make_errors,
     "MaxFPR": make_fpr,
     "MaxFeatures": make_max_features,
+    "MaxGap": make_gap,
     "MinTPR": make_tpr,
     "Monotone": make_monotone,
     "Range": make_range,

@@ -9,13 +9,13 @@ from typing import Any, cast
 import numpy as np
 
 from milpscore.constraints.parts import (
+    Answers,
     AppliedConstraint,
     Ordered,
     Part,
     Points,
     Totals,
     Used,
-    Wrong,
 )
 from milpscore.core.card import Card
 from milpscore.core.design import Design, IntArray, as_fraction
@@ -175,13 +175,19 @@ def _rules(part: Part, constraint: Any, design: Design) -> list[dict[str, Any]]:
             for end in (part.lower, part.upper)
         )
         return [{"kind": "totals", "features": features, "lower": low, "upper": high}]
-    if not isinstance(part, Wrong):
+    if not isinstance(part, Answers):
         return [{"kind": type(part).__name__}]  # an unknown kind, which the checker refuses
-    rows = np.flatnonzero(part.cost > 0)
+    if constraint.kind == "max_gap":
+        one, other = (
+            sorted(row_numbers(design)[side].tolist()) for side in (part.paid < 0, part.paid > 0)
+        )
+        most = str(as_fraction(constraint.value))
+        return [{"kind": "gap", "rows": one, "others": other, "share": most}]
+    rows = np.flatnonzero(part.paid)
     label = {"max_fpr": -1, "min_tpr": 1}.get(constraint.kind, 0)
     count = getattr(constraint, "count", None) and int(part.limit)
     share = getattr(constraint, "value", getattr(constraint, "share", None))
     if share is not None:
         share = str(1 - as_fraction(share) if label > 0 else as_fraction(share))
-    listed = None if len(rows) == len(part.cost) else sorted(row_numbers(design)[rows].tolist())
+    listed = None if len(rows) == len(part.paid) else sorted(row_numbers(design)[rows].tolist())
     return [{"kind": "errors", "rows": listed, "label": label, "count": count, "share": share}]

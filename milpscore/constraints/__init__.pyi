@@ -3,6 +3,7 @@ from ._registry import (
     make_constraint as make_constraint,
     read_constraints as read_constraints,
 )
+from .limits import MaxErrors as MaxErrors, MaxFPR as MaxFPR, MaxGap as MaxGap, MinTPR as MinTPR
 from .parts import Constraint as Constraint, apply_constraints as apply_constraints
 from .rules import (
     AtLeast as AtLeast,
@@ -13,10 +14,7 @@ from .rules import (
     Exclude as Exclude,
     Implies as Implies,
     Include as Include,
-    MaxErrors as MaxErrors,
     MaxFeatures as MaxFeatures,
-    MaxFPR as MaxFPR,
-    MinTPR as MinTPR,
     Monotone as Monotone,
     Range as Range,
     Sign as Sign,

@@ -199,37 +199,43 @@ class Used(_OfPoints):
 
 
 @dataclass(frozen=True, eq=False)
-class Wrong:
-    """sum over the wrongly answered rows of cost_i <= limit."""
+class Answers:
+    """sum over the rows answered negative of paid_i <= limit.
 
-    cost: IntArray | FloatArray  # of the raw rows, >= 0: whole where the weights lie on a grid
+    A row that errs if it is answered positive is paid less than 0, and the limit less the same.
+    """
+
+    paid: IntArray | FloatArray  # by the raw rows: whole where the weights lie on a grid
     limit: float
     sentence: str
-    unit: float  # what messages call one unit of cost
-    of: str
+    unit: float  # what messages call one unit of what is paid
+    of: str = ""
+    before: float = 0.0  # what messages add: all that is paid if every row is answered negative
 
     @property
     def allowed(self) -> float:
-        """The limit, with what rounding may add if costs are not whole numbers."""
-        if np.issubdtype(self.cost.dtype, np.integer):
+        """The limit, with what rounding may add to sums of floats."""
+        if np.issubdtype(self.paid.dtype, np.integer):
             return self.limit
-        return self.limit + ROUNDING * float(self.cost.sum())
+        return self.limit + ROUNDING * float(np.abs(self.paid).sum())
 
     def broken(self, design: Design, card: Card) -> str:
         """Say by how much a card breaks it, from the exact totals of the raw rows."""
-        spent = self.cost[wrong_rows(design.X, design.y, design.step, card)].sum().item()
+        # a row of which no answer is certain pays more
+        sides = np.where(self.paid < 0, -1, 1)
+        dear = wrong_rows(design.X, sides, design.step, card)
+        spent = self.paid[dear == (self.paid >= 0)].sum().item()
         if spent <= self.allowed:
             return ""
-        return f"{self.sentence}, the card has {spent * self.unit:.6g}{self.of}"
+        return f"{self.sentence}, the card has {(spent + self.before) * self.unit:.6g}{self.of}"
 
     def allows_answers(self, design: Design, positive: BoolArray) -> BoolArray:
         """Return which columns of answers to the merged rows keep to the limit."""
-        wrong = positive != (design.merged.y > 0)[:, None]
-        return np.asarray(design.merged.sums(self.cost) @ wrong <= self.allowed)
+        return np.asarray(design.merged.sums(self.paid) @ ~positive <= self.allowed)
 
-    def allows_cuts(self, design: Design, cuts: TotalCuts) -> BoolArray:
+    def allows_cuts(self, cuts: TotalCuts) -> BoolArray:
         """Return which cuts of the raw rows' totals keep to the limit."""
-        return np.asarray(cuts.wrong(self.cost, design.y > 0) <= self.allowed)
+        return np.asarray(cuts.below(self.paid) <= self.allowed)
 
 
 def wrong_rows(X: FloatArray, y: IntArray, step: Fraction | None, card: Card) -> BoolArray:
@@ -327,7 +333,7 @@ class Totals(_OfPoints):
             ends[0, at] = np.maximum(ends[0, at], np.where(v < 0, -most, -far).max(axis=0))
 
 
-Part: TypeAlias = Points | Ordered | Used | Wrong | Totals
+Part: TypeAlias = Points | Ordered | Used | Answers | Totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +348,7 @@ class AppliedConstraint:
 
     @property
     def limits_answers(self) -> bool:
-        """Whether it limits errors."""
+        """Whether it limits what rows are answered, errors as a rule."""
         return bool(self._limits)
 
     def violation(self, statement: Statement, card: Card) -> str:
@@ -354,12 +360,12 @@ class AppliedConstraint:
 
     @property
     def limits(self) -> list[tuple[IntArray | FloatArray, float, str]]:
-        """Per limit on errors: costs of the raw rows if wrong, the most allowed, a name."""
-        return [(part.cost, part.allowed, self.name) for part in self._limits]
+        """Per limit: what the raw rows pay if answered negative, the most allowed, a name."""
+        return [(part.paid, part.allowed, self.name) for part in self._limits]
 
     @cached_property
-    def _limits(self) -> list[Wrong]:
-        return [part for part in self.parts if isinstance(part, Wrong)]
+    def _limits(self) -> list[Answers]:
+        return [part for part in self.parts if isinstance(part, Answers)]
 
     @cached_property
     def _of_points(self) -> list[_OfPoints]:
@@ -376,7 +382,7 @@ class AppliedConstraint:
 
     def allows_cuts(self, cuts: TotalCuts) -> BoolArray:
         """Return which cuts of the raw rows' totals keep to the limits on errors."""
-        return _all([part.allows_cuts(self.design, cuts) for part in self._limits], len(cuts))
+        return _all([part.allows_cuts(cuts) for part in self._limits], len(cuts))
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Return whether a card with points on ``included``, none on ``excluded``, may meet it."""

@@ -19,7 +19,6 @@ from milpscore.constraints.parts import (
     Points,
     Totals,
     Used,
-    Wrong,
     as_names,
     columns_of,
     feature_columns,
@@ -32,8 +31,12 @@ from milpscore.constraints.parts import (
     union_of,
     whole_number,
 )
-from milpscore.constraints.subgroups import Where, plain_where, rows_where, words
-from milpscore.core.design import BoolArray, Design, as_fraction, common_step, on_grid
+from milpscore.core.design import (
+    Design,
+    as_fraction,
+    common_step,
+    on_grid,
+)
 from milpscore.core.errors import FormulationError, is_number
 
 # ------------------------------------------------------------------ points of single columns
@@ -586,144 +589,3 @@ class TotalRange(Constraint):
         lower = None if low is None else near(math.ceil(low / step))
         upper = None if high is None else near(math.floor(high / step))
         return (Totals(tuple(parts), lower, upper, step),)
-
-
-# ------------------------------------------------------------------ errors
-
-
-@dataclass(frozen=True)
-class _Rate(Constraint):
-    """A limit on the share of one class that is answered wrongly."""
-
-    label: ClassVar[int]
-    phrase: ClassVar[str]
-    of: ClassVar[str]
-    value: float
-    where: Where = None
-
-    def __post_init__(self) -> None:
-        self._store(value=_share(self.value, self.title), where=plain_where(self.where, self.title))
-
-    @property
-    def sentence(self) -> str:
-        """What it demands, in words."""
-        return f"{self.phrase} {self.value:g}{words(self.where)}"
-
-    def parts(self, design: Design) -> tuple[Part, ...]:
-        """Limit the weight of the rows of this class that are answered wrongly."""
-        rows = rows_where(design, self.where, self.title) & (design.y == self.label)
-        if not rows.any():
-            which = "negative" if self.label < 0 else "positive"
-            raise FormulationError(f"{self.title}: no {which} row{words(self.where)}; widen it")
-        share = as_fraction(self.value)
-        most = share if self.label < 0 else 1 - share
-        return (_limited(design, rows, most, self.sentence, self.of),)
-
-
-@dataclass(frozen=True)
-class MaxFPR(_Rate):
-    """A limit on the (weighted) share of negative rows that are answered positive.
-
-    Parameters
-    ----------
-    value : float in [0, 1]
-    where : str, sequence of str, or n truth values, optional
-        The rows it speaks of, as in :class:`MaxErrors`. Default: all.
-    name : str, optional
-    """
-
-    kind: ClassVar[str] = "max_fpr"
-    label: ClassVar[int] = -1
-    phrase: ClassVar[str] = "false positive rate <="
-    of: ClassVar[str] = ""
-
-
-@dataclass(frozen=True)
-class MinTPR(_Rate):
-    """A least (weighted) share of positive rows that are answered positive.
-
-    Parameters
-    ----------
-    value : float in [0, 1]
-    where, name :
-        As in :class:`MaxFPR`.
-    """
-
-    kind: ClassVar[str] = "min_tpr"
-    label: ClassVar[int] = 1
-    phrase: ClassVar[str] = "true positive rate >="
-    of: ClassVar[str] = " missed"
-
-
-@dataclass(frozen=True)
-class MaxErrors(Constraint):
-    """A limit on the errors within a subgroup.
-
-    Parameters
-    ----------
-    where : str, sequence of str, or n truth values, optional
-        The subgroup: conditions on design columns or raw features that must all hold, such as
-        ``"Age >= 40"`` or the name of a 0/1 column, or one truth value per row; default all rows.
-    share : float in [0, 1], optional
-        Largest share of the subgroup's weight.
-    count : int, optional
-        Largest number of its rows, each counted once; rows of weight 0 do not count. Give either
-        share or count.
-    name : str, optional
-    """
-
-    kind: ClassVar[str] = "max_errors"
-    where: Where = None
-    share: float | None = None
-    count: int | None = None
-
-    def __post_init__(self) -> None:
-        self._store(where=plain_where(self.where, "MaxErrors"))
-        if (self.share is None) == (self.count is None):
-            raise FormulationError("MaxErrors needs share or count, one of the two")
-        if self.share is not None:
-            self._store(share=_share(self.share, "MaxErrors: share"))
-        else:
-            self._store(count=whole_number(self.count, "MaxErrors: count", 0))
-
-    @property
-    def sentence(self) -> str:
-        """What it demands, in words."""
-        limit = f"at most {self.count} errors"
-        if self.share is not None:
-            limit = f"errors <= {self.share:g}"
-        return f"{limit}{words(self.where)}"
-
-    def parts(self, design: Design) -> tuple[Part, ...]:
-        """Limit the weight, or the number, of wrong rows."""
-        rows = rows_where(design, self.where, "MaxErrors")
-        if self.share is not None:
-            return (_limited(design, rows, as_fraction(self.share), self.sentence),)
-        assert self.count is not None
-        cost = np.where(rows, design.rows, 0)
-        return (Wrong(cost, min(self.count, int(cost.sum())), self.sentence, 1.0, ""),)
-
-
-def _limited(
-    design: Design, rows: BoolArray, share: Fraction, sentence: str, of: str = ""
-) -> Wrong:
-    """Limit the wrong share of these rows' weight, in whole numbers if the weights allow."""
-    weight = np.where(rows, design.weight, 0.0)
-    step = common_step(weight)
-    if step is not None:
-        cost = on_grid(weight, step)
-        total = int(cost.sum())
-        if total < 2**52:
-            # 1/3 as a float lies below a third: one of three rows meets it all the same
-            limit = math.floor(share * total + Fraction(1, 10**9))
-            return Wrong(cost, limit, sentence, 1.0 / total, of)
-    total_weight = math.fsum(weight)
-    return Wrong(weight, float(share) * total_weight, sentence, 1.0 / total_weight, of)
-
-
-def _share(value: Any, argument: str) -> float:
-    """Return a number in [0, 1]; FormulationError for anything else."""
-    fine = isinstance(value, int | float | np.number | Fraction) and not isinstance(value, bool)
-    if not fine or not 0 <= value <= 1:
-        raise FormulationError(f"{argument} must be a share between 0 and 1, got {value!r}")
-    return float(value)

@@ -481,9 +481,9 @@ def _held_losses(statement: Statement, totals: FloatArray, unlimited: FloatArray
     """
     rows, rule = statement.design.merged, statement.intercept
     limits = [
-        (rows.sums(np.asarray(cost, dtype=np.float64)) * rows.y, allowed)
+        (rows.sums(np.asarray(paid, dtype=np.float64)), allowed)
         for each in statement.constraints
-        for cost, allowed, _ in each.limits
+        for paid, allowed, _ in each.limits
     ]
     _, ends = held_thresholds(totals, limits, -unlimited)
     held = np.stack([-ends[0], -ends[1] - (0.0 if rule.step is None else float(rule.step))])
@@ -504,18 +504,18 @@ def held_thresholds(
 ) -> tuple[BoolArray, FloatArray]:
     """(whether a threshold keeps to limits on errors, the nearest on both sides that do).
 
-    ``totals`` (n, V), ``unlimited`` (V,); a limit is each row's cost, times its class, and the most
-    allowed. The nearest ones (2, V) below and above are totals, from above never reached: NaN where
-    there are none.
+    ``totals`` (n, V), ``unlimited`` (V,); a limit is what each row pays if it is answered negative,
+    and the most allowed. The nearest ones (2, V) below and above are totals, from above never
+    reached: NaN where there are none.
     """
     ends, kept = np.full((2, totals.shape[1]), np.nan), np.zeros(totals.shape[1], dtype=bool)
-    sure = [float(signed[signed < 0].sum()) for signed, _ in limits]
+    slack = [1e-12 * (abs(allowed) + float(np.abs(paid).sum())) for paid, allowed in limits]
     for k, column in enumerate(totals.T):
         cuts = TotalCuts.of(column)
         distinct = cuts.distinct
         fine = np.ones(len(cuts), dtype=bool)
-        for (signed, allowed), least in zip(limits, sure, strict=True):
-            fine &= cuts.below(signed) - least <= allowed + 1e-12 * (allowed - least)
+        for (paid, allowed), more in zip(limits, slack, strict=True):
+            fine &= cuts.below(paid) <= allowed + more
         at = int(np.searchsorted(distinct, unlimited[k]))
         kept[k] = fine[at]
         lower, upper = np.flatnonzero(fine[:at]), np.flatnonzero(fine[at:])

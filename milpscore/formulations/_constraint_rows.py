@@ -10,13 +10,13 @@ import numpy as np
 import pyomo.environ as pyo
 
 from milpscore.constraints.parts import (
+    Answers,
     AppliedConstraint,
     Ordered,
     Part,
     Points,
     Totals,
     Used,
-    Wrong,
     wrong_rows,
 )
 from milpscore.core.card import Card
@@ -75,8 +75,8 @@ class _Rows:
                 rows.add(self.points.linear(factors) >= 0)
         elif isinstance(part, Used):
             self._used(rows, part)
-        elif isinstance(part, Wrong):
-            self._wrong(rows, part)
+        elif isinstance(part, Answers):
+            self._answers(rows, part)
         else:
             self._totals(rows, part, key)
 
@@ -139,13 +139,17 @@ class _Rows:
     def _range(self, j: int) -> tuple[int, int]:
         return int(self.statement.coef_min[j]), int(self.statement.coef_max[j])
 
-    def _wrong(self, rows: Any, part: Wrong) -> None:
-        cost = self.statement.design.merged.sums(part.cost)
-        counted = np.flatnonzero(cost > 0)
-        unit = max(1.0, float(cost.max(initial=0.0)) / POLICY.large_cost)
+    def _answers(self, rows: Any, part: Answers) -> None:
+        """Add up what wrong rows cost; a negative one that errs is not answered negative."""
+        merged = self.statement.design.merged
+        paid = merged.sums(part.paid)
+        cost, limit = paid * merged.y, part.limit - paid[merged.y < 0].sum().item()
+        counted = np.flatnonzero(cost)
+        unit = max(1.0, float(np.abs(cost).max(initial=0.0)) / POLICY.large_cost)
         flags = self._flags(counted.tolist())
+        self._link_right([i for i in counted.tolist() if cost[i] < 0])
         if flags:
-            rows.add(linear(flags, cost[counted] / unit) <= part.limit / unit)
+            rows.add(linear(flags, cost[counted] / unit) <= limit / unit)
 
     def _flags(self, wanted: list[int]) -> list[Any]:
         """Return the binaries of merged rows, 1 where the card errs."""
@@ -170,6 +174,37 @@ class _Rows:
                 self.block.links.add(self.points.linear(row) + m.b + reach * flag >= 0)
             else:
                 self.block.links.add(self.points.linear(row) + m.b - reach * flag <= -delta)
+
+    def _link_right(self, wanted: list[int]) -> None:
+        """Where errors pay off: positive: w.x + b + M e <= M - delta; negative: w.x + b >= M e - M.
+
+        M frees a row that is answered rightly from what an error would demand.
+        """
+        new = [i for i in wanted if ("right", (i,)) not in self.linked]
+        self.linked |= {("right", (i,)) for i in new}
+        if not new:
+            return
+        rows, b = self.statement.design.merged, self._cut()
+        X, y, flags = rows.X[new], rows.y[new], self._flags(new)
+        big_m, delta = counting(self.statement, X, -y)
+        for flag, row, label, reach in zip(flags, X, y.tolist(), big_m.tolist(), strict=True):
+            if reach <= 0:
+                flag.setlb(1)  # every allowed card errs on this row
+            elif label > 0:
+                self.block.links.add(self.points.linear(row) + b + reach * flag <= reach - delta)
+            else:
+                self.block.links.add(self.points.linear(row) + b - reach * flag >= -reach)
+
+    def _cut(self) -> Any:
+        """Return b, by which w.x + b is below 0 where a card answers negative."""
+        if self.m.component("b") is not None:
+            return self.m.b
+        step = self.statement.intercept.step
+        if step is None:
+            raise FormulationError(
+                "limits on gaps need totals on a grid: bin the columns, or round decimals"
+            )
+        return -float(step) * self.m.T
 
     def _totals(self, rows: Any, part: Totals, key: tuple[int, int]) -> None:
         """most_f >= values . w_f for all values a feature has, and the sum of them bounded."""

@@ -197,12 +197,12 @@ def with_coprime_points(card: Scorecard, statement: Statement) -> Scorecard:
 
 def _ignores_points(constraint: Any) -> bool:
     """Whether a constraint only speaks of differences, of which columns are used, of errors."""
-    from milpscore.constraints.parts import Used, Wrong
+    from milpscore.constraints.parts import Answers, Used
 
     if getattr(getattr(constraint, "constraint", None), "ignores_shifts", False):
         return True
     parts = getattr(constraint, "parts", None)
-    return isinstance(parts, tuple) and all(isinstance(part, Used | Wrong) for part in parts)
+    return isinstance(parts, tuple) and all(isinstance(part, Answers | Used) for part in parts)
 
 
 def allowed_cards(

@@ -33,26 +33,28 @@ def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, st
     if not limits or card is not None or program.kind != "exact":
         return card, ""
     best: Card | None = None
-    for cost, allowed, name in limits:
-        alone = _of_errors(statement, np.asarray(cost, dtype=np.float64))
+    for paid, allowed, name in limits:
+        alone = _of_errors(statement, np.asarray(paid, dtype=np.float64))
         if alone is None:
             continue
-        share = allowed / float(cost.sum())
+        # what pays if it is answered negative, or positive, is wrong where it does
+        share = (allowed - float(paid[paid < 0].sum())) / float(np.abs(paid).sum())
         bound, found = _least(alone, share, clock.part(POLICY.limit_share))
         if bound > share + 1e-9:
             return None, (
                 f"no card meets '{name}' within the ranges and max_terms: every card answers at "
                 f"least {bound:.4g} of that weight wrongly, where {share:.4g} is allowed; loosen it"
-            )
+            )  # of gaps it is the weight of both groups that is answered against the limit
         if found is not None:
             mended = statement.with_best_intercept(found.coefficients)
             best = best if statement.violations(mended) else mended
     return best, ""
 
 
-def _of_errors(statement: Statement, cost: FloatArray) -> Statement | None:
-    """The least cost of wrong rows over the cards of a statement; None off the data's grid."""
-    design = replace(statement.design, weight=cost)
+def _of_errors(statement: Statement, paid: FloatArray) -> Statement | None:
+    """The least that rows pay over the cards of a statement; None off the data's grid."""
+    sides = np.where(paid == 0.0, statement.design.y, np.where(paid < 0.0, -1, 1))
+    design = replace(statement.design, weight=np.abs(paid), y=sides)
     step = design.step
     if step is None:
         return None

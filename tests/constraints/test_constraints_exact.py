@@ -272,7 +272,9 @@ def test_what_must_be_used_is_not_0_and_a_limit_on_features_is_one_on_terms() ->
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kinds", [["MaxFPR"], ["MinTPR"], ["MaxErrors"], ["MaxErrors", "MinTPR"]])
+@pytest.mark.parametrize(
+    "kinds", [["MaxFPR"], ["MinTPR"], ["MaxErrors"], ["MaxErrors", "MinTPR"], ["MaxGap"]]
+)
 def test_whatever_limits_are_priced_at_no_bound_is_above_the_best_card(
     kinds: list[str], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

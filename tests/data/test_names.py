@@ -27,6 +27,7 @@ from milpscore.constraints import (
     MaxErrors,
     MaxFeatures,
     MaxFPR,
+    MaxGap,
     MinTPR,
     Monotone,
     Range,
@@ -60,6 +61,7 @@ RULES: dict[str, Constraint] = {
     "MaxFPR": MaxFPR(0.5, where=STRANGE),
     "MinTPR": MinTPR(0.5, where=[STRANGE]),
     "MaxErrors": MaxErrors(where=STRANGE, count=3),
+    "MaxGap": MaxGap("tpr", STRANGE, 0.1),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from designs import design
 
-from milpscore.constraints import MaxErrors, MaxFPR, MinTPR
+from milpscore.constraints import MaxErrors, MaxFPR, MaxGap, MinTPR
 from milpscore.core.clock import Clock
 from milpscore.core.statement import Statement
 from milpscore.formulations import risk_score
@@ -26,10 +26,14 @@ RULES: list[Any] = [
     lambda share: [MaxErrors(share=share)],
     lambda share: [MaxErrors("x0 >= 1", share=share), MaxFPR(0.5)],
 ]
+GAPS: list[Any] = [
+    lambda share: [MaxGap("selection", "x0", share)],
+    lambda share: [MaxErrors(share=0.5), MaxGap("selection", "x0", share)],
+]
 
 
-def limited(seed: int) -> Statement:
-    """A tiny statement with limits on errors; every third scale is fixed."""
+def limited(seed: int, rules: list[Any] = RULES) -> Statement:
+    """A tiny statement with limits on errors, or on gaps; every third scale is fixed."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(4, 12)), int(rng.integers(1, 4))
     X = rng.integers(0, 2, (n, p)) if rng.random() < 0.5 else rng.integers(-2, 3, (n, p))
@@ -39,7 +43,7 @@ def limited(seed: int) -> Statement:
     weight = rng.choice([1.0, 1.0, 0.3, 2.5], n) if rng.random() < 0.5 else None
     return risk_score(
         design(X, y, weight),
-        constraints=RULES[int(rng.integers(len(RULES)))](float(rng.choice([0.0, 0.2, 0.34]))),
+        constraints=rules[int(rng.integers(len(rules)))](float(rng.choice([0.0, 0.2, 0.34]))),
         coef_min=-int(rng.integers(0, 3)),
         coef_max=int(rng.integers(1, 3)),
         max_terms=int(rng.integers(1, p + 1)),
@@ -63,8 +67,7 @@ def least(statement: Statement, w: Any) -> float:
         lines = list(itertools.product(np.geomspace(*ends, 60), -inside))
     best = math.inf
     for s, b in lines:
-        wrong = np.where(totals + b >= 0, data.y < 0, data.y > 0)
-        if all(cost[wrong].sum() <= most for cost, most, _ in allowed):
+        if all(paid[totals + b < 0].sum() <= most for paid, most, _ in allowed):
             z = s * (totals + b)
             best = min(best, float(share @ np.logaddexp(0.0, -data.y * z)))
     card = statement.with_best_intercept(w)
@@ -142,10 +145,11 @@ def test_single_cards_are_bounded_where_they_lie(block: int) -> None:
     assert held > 25
 
 
+@pytest.mark.parametrize("rules", [RULES, GAPS], ids=["errors", "gaps"])
 @pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_search_ends_at_the_best_card_within_the_limits(block: int) -> None:
+def test_the_search_ends_at_the_best_card_within_the_limits(block: int, rules: list[Any]) -> None:
     for seed in range(15 * block, 15 * block + 15):
-        statement = limited(seed)
+        statement = limited(seed, rules)
         arrays = Arrays(statement)
         best = min(least(statement, w) for w in cards(arrays, Node.root(arrays)))
         answer = risk.search(statement, Limits(gap_rel=1e-7))

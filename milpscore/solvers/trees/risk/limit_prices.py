@@ -28,19 +28,22 @@ if TYPE_CHECKING:
 class ErrorLimits:
     """A statement's limits on errors, as shares of all weight.
 
-    ``cost`` (L, n): of the merged rows where they are wrong; ``allowed`` (L,), rounded up.
+    ``cost`` (2, L, n): of the merged rows answered negative, and positive; ``allowed`` (L,),
+    rounded up.
     """
 
     def __init__(self, arrays: Arrays) -> None:
         statement = arrays.statement
         rows = statement.design.merged
         limits = [limit for each in statement.constraints for limit in each.limits]
+        sums = [rows.sums(np.asarray(paid, dtype=np.float64)) for paid, _, _ in limits]
+        self.paid = np.array(sums).reshape(len(limits), arrays.n)
         total = float(rows.weight.sum())
-        self.cost = np.array(
-            [rows.sums(np.asarray(cost, dtype=np.float64)) / total for cost, _, _ in limits]
-        ).reshape(len(limits), arrays.n)
+        self.paid = self.paid / total
+        self.cost = np.stack([np.maximum(self.paid, 0.0), np.maximum(-self.paid, 0.0)])
         self.allowed = np.array([allowed for _, allowed, _ in limits]) / total
-        self.allowed = self.allowed + 4.0 * arrays.gamma * self.cost.sum(axis=1)
+        self.allowed = self.allowed + self.cost[1].sum(axis=1)
+        self.allowed = self.allowed + 4.0 * arrays.gamma * np.abs(self.paid).sum(axis=1)
         self.positive = rows.y > 0
         self.least, self.most = arrays.X.min(axis=0), arrays.X.max(axis=0)
         # whether rounded totals keep the order of the exact ones
@@ -48,7 +51,7 @@ class ErrorLimits:
         self.ordered = step is not None and float(step) * arrays.unit > 1e-12 * arrays.reach
 
     def __len__(self) -> int:
-        return len(self.cost)
+        return len(self.paid)
 
 
 class PricedPatterns:
@@ -68,9 +71,8 @@ class PricedPatterns:
         positive = limits.positive
         sides = positive, ~positive
         self.shares = [group_sums(self.labels, arrays.share, self.m, some) for some in sides]
-        each = prices @ limits.cost
-        # positive rows are wrong at scores below 0
-        left, right = (group_sums(self.labels, each, self.m, some) for some in sides)
+        # answered negative at scores below 0
+        left, right = (group_sums(self.labels, prices @ cost, self.m) for cost in limits.cost)
         self.sure = np.minimum(left, right)
         self.pays, self.side = np.abs(right - left), np.where(right >= left, 1.0, -1.0)
         self.granted = float(prices @ limits.allowed)
@@ -164,8 +166,8 @@ class PricedPatterns:
         part[on] = np.minimum(far[on] / np.abs(self.touch[on]), 1.0)
         positive = np.where(self.side > 0, part, 1.0 - part)
         positive = np.where(self.kinked, positive, (z > 0.0).astype(float))[self.labels]
-        wrong = np.where(self.limits.positive, 1.0 - positive, positive)
-        return np.asarray(self.limits.cost @ wrong - self.limits.allowed)
+        paid = self.limits.cost[0] @ (1.0 - positive) + self.limits.cost[1] @ positive
+        return np.asarray(paid - self.limits.allowed)
 
 
 def group_sums(labels: IntArray, values: FloatArray, m: int, some: Any = slice(None)) -> FloatArray:
@@ -190,11 +192,9 @@ def card_bounds(
     least = _below(arrays, y, share, totals, s, b, slopes, None)
     if not limits.ordered:
         return least
-    sign = np.where(limits.positive[first], 1.0, -1.0)
-    each = zip(limits.cost, limits.allowed.tolist(), strict=True)
-    m = len(first)
-    signed = [(group_sums(labels, cost, m) * sign, allowed) for cost, allowed in each]
-    kept, ends = held_thresholds(totals, signed, -b / s)
+    each = zip(limits.paid, limits.cost[1].sum(axis=1), limits.allowed, strict=True)
+    paid = [(group_sums(labels, own, len(first)), float(m - taken)) for own, taken, m in each]
+    kept, ends = held_thresholds(totals, paid, -b / s)
     held = np.full(ends.shape, np.inf)
     for side, direction in enumerate((1.0, -1.0)):
         some = np.flatnonzero(~kept & np.isfinite(ends[side]))

@@ -198,7 +198,8 @@ class Relaxation:
         # the bound is concave in a price, and rises with it while more is wrong than is allowed; a
         # limit that is never broken has none: nodes at a price take longer
         best, share = node, self.arrays.share
-        for limit, cost in enumerate(self.limits.cost):
+        for limit, paid in enumerate(self.limits.paid):
+            cost = np.abs(paid)
             low, high, most = 0.0, math.inf, float(cost.max(initial=0.0))
             without = best
             price = float(share[cost > 0.0].mean()) / most if most else 0.0

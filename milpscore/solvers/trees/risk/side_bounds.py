@@ -50,7 +50,7 @@ class SupportRows(NamedTuple):
     ends: FloatArray  # (2, c): the least and the largest weight of each column
     positive: FloatArray  # (n,): weights
     negative: FloatArray
-    cost: FloatArray  # (L, n): what a row costs each limit where it is wrong
+    cost: FloatArray  # (2, L, n): what a row costs each limit if answered negative, and positive
     allowed: FloatArray  # (L,)
 
 
@@ -95,8 +95,7 @@ class Sides:
         if m > POLICY.most_cells:
             return None
 
-        sides = limits.positive, ~limits.positive
-        cost = np.array([[group_sums(labels, c, m, s) for c in limits.cost] for s in sides])
+        cost = np.array([[group_sums(labels, c, m) for c in each] for each in limits.cost])
         plus, minus = (group_sums(labels, a.share, m, some) for some in (a.y > 0, ~(a.y > 0)))
         return Cells(a.part(first, columns), plus, minus, cost.reshape(2, -1, m), limits.allowed)
 
@@ -504,9 +503,9 @@ def bound_supports(
             key = keys[row] + last * np.int64(column[row])
             table[0, key] += rows.positive[row]
             table[1, key] += rows.negative[row]
-            side = 0 if rows.positive[row] > 0.0 else 1
-            for limit in range(limits):
-                spent[side, limit, key] += rows.cost[limit, row]
+            for side in range(2):
+                for limit in range(limits):
+                    spent[side, limit, key] += rows.cost[side, limit, row]
         # 3) Bound the cells; far from 0 losses hardly bend, so every support begins there.
         for a in range(q):
             box.low[a], box.high[a] = rows.ends[0, support[a]], rows.ends[1, support[a]]

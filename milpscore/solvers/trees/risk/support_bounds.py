@@ -172,8 +172,9 @@ class Enumeration(ColumnChoices):
         # per unit of weight on the wrong side of 0, the least that any row of its class pays
         sides = self.positive, self.negative
         rates = np.array([
-            [float((cost[w > 0.0] / w[w > 0.0]).min(initial=math.inf)) for w in sides]
-            for cost in limits.cost
+            [float((limits.cost[k, each][w > 0.0] / w[w > 0.0]).min(initial=math.inf))
+             for k, w in enumerate(sides)]
+            for each in range(len(limits))
         ])  # fmt: skip
         rates = np.where(np.isfinite(rates), rates, 0.0) * (1.0 - POLICY.unit_slack)
         own = [c for c, each in enumerate(self.classes) if known.coefficients[each].any()]
@@ -356,7 +357,7 @@ class Enumeration(ColumnChoices):
         """Keep the supports that the loss of real weights leaves below the cutoff."""
         bounds = lost + self.sure
         bounds -= POLICY.cutoff_slack * (np.abs(bounds) + abs(self.sure))
-        cost = np.zeros((0, self.arrays.n)) if self.limits is None else self.limits.cost
+        cost = np.zeros((2, 0, self.arrays.n)) if self.limits is None else self.limits.cost
         allowed = np.zeros(0) if self.limits is None else self.limits.allowed
         rows = SupportRows(self.columns, self.ends, self.positive, self.negative, cost, allowed)
         reach, choices = self.arrays.cell_reach, POLICY.side_choices if self.limits else None

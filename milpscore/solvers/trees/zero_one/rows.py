@@ -34,8 +34,8 @@ class Patterns:
     ``handicaps``, which raise negative rows by one weight, are ``parting``. Other ``candidates``
     may help; ``twin`` (p,): an equal or mirrored column without which this one is
     never needed, or -1. ``primitive``: some best card has weights without a common divisor.
-    ``price``, ``penalty`` (p,): what a point, and the column used, cost at least. ``limits``: costs
-    of rows where they are wrong, and the most allowed; ``signed``: the rows' units, by class.
+    ``price``, ``penalty`` (p,): what a point, and the column used, cost at least. ``limits``: paid
+    by rows answered negative, and the most allowed; ``signed``: the rows' units, by class.
 
     With ``prices`` of the limits, weight for cost, rows also weigh what their costs are priced at;
     ``granted`` is the share that a card at the limits pays for nothing. No card has less than
@@ -68,9 +68,9 @@ class Patterns:
         self.terms = p if statement.max_terms is None else min(statement.max_terms, p)
         self.choices = choices_of(statement)
         self.limits = [
-            (rows.sums(cost), allowed)
+            (rows.sums(paid), allowed)
             for each in statement.constraints
-            for cost, allowed, _ in each.limits
+            for paid, allowed, _ in each.limits
         ]
         self._limit_totals()
         self._merge_rows(prices)
@@ -171,8 +171,10 @@ class Patterns:
     def _merge_rows(self, prices: Sequence[float]) -> None:
         """Distinct rows with whole weights; those whose classes cancel only raise ``base``."""
         total, weight, self.granted = math.fsum(self.weight), self.weight, 0.0
-        for price, (cost, allowed) in zip(prices, self.limits, strict=False):
-            weight, self.granted = weight + price * cost, self.granted + price * allowed / total
+        for price, (paid, allowed) in zip(prices, self.limits, strict=False):
+            # a negative row that errs is not answered negative
+            weight, granted = weight + price * paid * self.y, allowed - paid[self.y < 0].sum()
+            self.granted += price * granted / total
         counts, self.unit = _whole_units(weight, total)
         # priced rows may have a unit above any gap
         self.level = POLICY.surely * (_whole_units(self.weight, total)[1] if prices else self.unit)
@@ -293,7 +295,7 @@ class Patterns:
 
 def _whole_units(weight: FloatArray, total: float) -> tuple[IntArray, float]:
     """Return weights in whole units, rounded down off the grid, and the unit's share of a total."""
-    largest = math.fsum(weight)
+    largest = math.fsum(np.abs(weight))
     step = common_step(weight)
     if step is not None:
         counts = np.rint(weight * (step.denominator / step.numerator)).astype(np.int64)

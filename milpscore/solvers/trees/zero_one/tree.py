@@ -119,7 +119,7 @@ class CardKeeper:
         """Return per way to cut w's totals the objective, and the cost beyond each limit."""
         p = self.patterns
         cuts, positive = TotalCuts.of(p.totals(w, True)), p.y > 0
-        beyond = [cuts.wrong(cost, positive) - allowed for cost, allowed in p.limits]
+        beyond = [cuts.below(paid) - allowed for paid, allowed in p.limits]
         share = cuts.wrong(p.weight, positive) / math.fsum(p.weight) + p.charge(w)
         return np.column_stack([share, *beyond])
 
@@ -139,7 +139,7 @@ class CardKeeper:
         low = np.maximum(np.concatenate([[p.t_low], distinct + 1]), p.t_low)
         high = np.minimum(np.concatenate([distinct, [last]]), p.t_high)
         fine = np.logical_and.reduce(
-            [low <= high, *(cuts.wrong(cost, p.y > 0) <= allowed for cost, allowed in limits)]
+            [low <= high, *(cuts.below(paid) <= allowed for paid, allowed in limits)]
         )
         kept = np.flatnonzero(fine)
         for i in kept[np.argsort(errors[kept], kind="stable")].tolist():
@@ -286,6 +286,8 @@ class ZeroOneSearch(BestFirst):
         # here of those a descent finds at the last prices, round by round
         p = self.patterns
         step = float(common_step(p.weight) or 0.0) / POLICY.price_steps
+        most = [max(1.0, float(np.abs(paid).max() / p.weight.max())) for paid, _ in p.limits]
+        steps = step / np.array(most)
         prices = np.zeros(len(p.limits))
         best = self.cards.best.w
         w = p.smallest_card() if best is None else best
@@ -294,7 +296,7 @@ class ZeroOneSearch(BestFirst):
             if self.clock.remaining <= 0 or not self.unfinished:
                 return
             found = _best_prices(np.concatenate(seen), p)
-            found = np.rint(found / step) * step if step else found
+            found = np.rint(found / steps) * steps if step else found
             if np.array_equal(found, prices) and len(seen) > 2:
                 break
             prices = found

@@ -88,8 +88,8 @@ class Cuts(NamedTuple):
     """The rows of a support by its columns, to judge cards within limits on errors."""
 
     values: IntArray  # (c, k)
-    signed: FloatArray  # (1 + L, c): positive less negative rows, in weight and by each limit
-    least: FloatArray  # (1 + L,): wrong where every answer is positive
+    signed: FloatArray  # (1 + L, c): positive less negative rows, and paid if answered negative
+    least: FloatArray  # (1 + L,): wrong, and paid, where every answer is positive
     most: FloatArray  # (1 + L,): allowed
 
 
@@ -169,12 +169,13 @@ class Walk:
         """The merged rows by the columns."""
         rows = truth.rows[:, self.columns]
         values, label = np.unique(rows, axis=0, return_inverse=True)
-        each = [truth.signed, *(cost * truth.y for cost, _ in truth.limits)]
+        each = [truth.signed, *(paid for paid, _ in truth.limits)]
         signed = [np.bincount(label.ravel(), some, len(values)) for some in each]
-        least = [float(-np.minimum(some, 0).sum()) for some in each]
-        # sums of costs may round in another order
-        most = [allowed + POLICY.surely * float(cost.sum()) for cost, allowed in truth.limits]
-        return Cuts(values, np.array(signed), np.array(least), np.array([0.0, *most]))
+        least = np.zeros(len(signed))
+        least[0] = -np.minimum(signed[0], 0).sum()
+        # sums may round in another order
+        most = [m + POLICY.surely * float(np.abs(paid).sum()) for paid, m in truth.limits]
+        return Cuts(values, np.array(signed), least, np.array([0.0, *most]))
 
     def _may_beat(self, cutoff: float) -> bool:
         """Whether some threshold of the card the walk stands at keeps to limits and cutoff."""
