@@ -464,6 +464,9 @@ def best_losses(
     if hasattr(statement.loss, "held_losses"):
         limited[broken] = _held_losses(statement, totals[:, broken], found[broken])
         return limited
+    if statement.loss.name == "zero_one" and statement.design.step is not None:
+        limited[broken] = [_cut_loss(statement, total) for total in totals[:, broken].T]
+        return limited
     for k in broken.tolist():
         card = statement.with_best_intercept(points[k])
         if not any(limit.violation(statement, card) for limit in limits):
@@ -473,6 +476,29 @@ def best_losses(
     return limited
 
 
+def _cut_loss(statement: Statement, totals: FloatArray) -> float:
+    """Return the least share of errors of a card's cuts within the limits on errors."""
+    rows, rule, limits = statement.design.merged, statement.intercept, _merged_limits(statement)
+    cuts = TotalCuts.of(totals)
+    low, high = -float(rule.upper), -float(rule.lower)
+    thresholds = np.append(cuts.distinct, cuts.distinct[-1] + float(statement.design.step or 1))
+    fine = (low <= thresholds) & (thresholds <= high)
+    for paid, allowed in limits:
+        fine &= cuts.below(paid) <= allowed
+    wrong = cuts.wrong(rows.weight, rows.y > 0)[fine]
+    return float(wrong.min(initial=np.inf)) / float(rows.weight.sum())
+
+
+def _merged_limits(statement: Statement) -> list[tuple[FloatArray, float]]:
+    """Return per limit on errors what merged rows pay if answered negative, and the most."""
+    sums = statement.design.merged.sums
+    return [
+        (sums(np.asarray(paid, dtype=np.float64)), allowed)
+        for each in statement.constraints
+        for paid, allowed, _ in each.limits
+    ]
+
+
 def _held_losses(statement: Statement, totals: FloatArray, unlimited: FloatArray) -> FloatArray:
     """Mean losses where limits on errors hold intercepts back from the unlimited best ones, (V,).
 
@@ -480,12 +506,7 @@ def _held_losses(statement: Statement, totals: FloatArray, unlimited: FloatArray
     counts. In floating point, and as if a threshold could lie on a total of the other side.
     """
     rows, rule = statement.design.merged, statement.intercept
-    limits = [
-        (rows.sums(np.asarray(paid, dtype=np.float64)), allowed)
-        for each in statement.constraints
-        for paid, allowed, _ in each.limits
-    ]
-    _, ends = held_thresholds(totals, limits, -unlimited)
+    _, ends = held_thresholds(totals, _merged_limits(statement), -unlimited)
     held = np.stack([-ends[0], -ends[1] - (0.0 if rule.step is None else float(rule.step))])
     allowed = (held >= float(rule.lower)) & (held <= float(rule.upper))
     losses = np.full(ends.shape, np.inf)

@@ -15,6 +15,7 @@ from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.result import TracePoint
 from milpscore.core.statement import Statement
+from milpscore.search.moves import coordinate_descent
 from milpscore.search.starts import fast_cards
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.shared.answer import (
@@ -238,6 +239,7 @@ class ZeroOneSearch(BestFirst):
             self.report()
             if self.patterns.limits:
                 self._price_limits(random_state)
+                self._descend_within_limits()
             if self.effort > POLICY.give_up_factor * POLICY.enumerate_always and self.unfinished:
                 self._take_signed()
             problem = self.patterns.statement, self.prices
@@ -311,6 +313,20 @@ class ZeroOneSearch(BestFirst):
             return
         self._fewer_terms()
         self.lanes = (Lane(Supports(self.bounds)),)
+
+    def _descend_within_limits(self) -> None:
+        """Look for better cards from the best one, and from none, among those within the limits."""
+        p = self.patterns
+        best = self.cards.best
+        starts = [] if best.w is None else [p.card(best.w, best.threshold)]
+        starts += [p.card(p.smallest_card(), t) for t in (p.t_low, p.t_high)]
+        for start in starts:
+            if self.clock.remaining <= 0 or not self.unfinished:
+                return
+            if not p.statement.violations(start):
+                within = self.clock.deadline.part(POLICY.fast_share)
+                card = coordinate_descent(p.statement, start, time_limit=within)
+                self.cards.offer(card.coefficients)
 
     def _take_turns(self) -> None:
         """Search supports with signs as well where cells, and long walks, say little."""

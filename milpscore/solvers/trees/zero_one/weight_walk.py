@@ -172,7 +172,7 @@ class Walk:
         each = [truth.signed, *(paid for paid, _ in truth.limits)]
         signed = [np.bincount(label.ravel(), some, len(values)) for some in each]
         least = np.zeros(len(signed))
-        least[0] = -np.minimum(signed[0], 0).sum()
+        least[0] = -np.minimum(truth.signed, 0).sum()
         # sums may round in another order
         most = [m + POLICY.surely * float(np.abs(paid).sum()) for paid, m in truth.limits]
         return Cuts(values, np.array(signed), least, np.array([0.0, *most]))
