@@ -214,7 +214,7 @@ def pareto(
     return Front(
         program=program,
         programs=programs,
-        results=_sharpened(done),
+        results=sharpened(done),
         complete=len(done) == len(sizes) and not interrupted,
         seconds=clock.seconds,
     )
@@ -316,8 +316,8 @@ def _start(program: Program, before: Card | None, seconds: float) -> Card | None
     return min(cards, key=lambda c: evaluate(program.statement, c).objective, default=None)
 
 
-def _sharpened(results: Mapping[int, Result]) -> dict[int, Result]:
-    """Results with the best bound known: a bound for more terms holds for fewer."""
+def sharpened(results: Mapping[int, Result]) -> dict[int, Result]:
+    """Return results with the best bounds known: one for more terms holds for fewer."""
     sharper: dict[int, Result] = {}
     bound, source = -np.inf, ""
     for k in sorted(results, reverse=True):
@@ -330,13 +330,13 @@ def _sharpened(results: Mapping[int, Result]) -> dict[int, Result]:
 
 
 def _raised(result: Result, bound: float, source: str) -> Result:
-    """A result with the bound for more terms; SolverError if its card is below that bound."""
+    """A result with the bound over more cards; SolverError if its card is below that bound."""
     if result.card is None:
         return replace(result, dual_bound=bound, bound_source=source)
     if bound > result.objective + CLAIM_TOLERANCE * max(1.0, abs(result.objective)):
         raise SolverError(
             f"a card of objective {result.objective!r} lies below the bound {bound!r} that was "
-            "proved for more terms: please report this"
+            "proved over more cards: please report this"
         )
     # sums round: a bound stays at or below its card
     held = min(bound, result.objective)

@@ -1,19 +1,27 @@
-"""How differently the cards of a pool treat groups of rows, and which treats them most alike."""
+"""How differently cards treat groups of rows, which of a pool do least, and what that costs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
+from milpscore.constraints import MaxGap
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.core.program import Program
+from milpscore.core.result import Result
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
+from milpscore.pools._front import sharpened
 from milpscore.pools.nearly_best import Pool, answers_of, intercepts_of, points_of
+from milpscore.solvers import solve
+from milpscore.solvers.options import Options
 
 GapKind = Literal["selection", "tpr", "fpr", "calibration"]
 
@@ -139,6 +147,67 @@ def fairest(pool: Pool, by: Any, gap_in: GapKind = "tpr") -> Fairest:
         place, pool.cards[place], float(table[gap_in][place]), float(table["loss"][place]),
         float(table[gap_in][0]), float(table["loss"][0]), pool.complete,
     )  # fmt: skip
+
+
+def gap_front(
+    program: Program,
+    by: Any,
+    rates: Iterable[str] = ("tpr",),
+    limits: Iterable[float] = (0.0, 0.02, 0.05, 0.1, 0.2),
+    *,
+    time_limit: float = Options.time_limit,
+    solver: str = "auto",
+    **options: Any,
+) -> pd.DataFrame:
+    """Return what equal treatment costs: the best card within each limit on the gap of groups.
+
+    Parameters
+    ----------
+    program : Program
+        Exact, of two classes; its own constraints stay.
+    by : str, or array of shape (n,)
+        As :class:`milpscore.constraints.MaxGap` takes it.
+    rates : iterable of {"tpr", "fpr", "selection"}
+        Each of them is limited; ``("tpr", "fpr")`` are equalised odds.
+    limits : iterable of float in [0, 1]
+    time_limit : float
+        Seconds in all; what one limit leaves goes to the next ones.
+    solver, **options :
+        As in :func:`milpscore.solvers.solve`.
+
+    Returns
+    -------
+    DataFrame
+        A row per limit, the strictest first: ``limit``, ``objective``, ``loss``, ``dual_bound``,
+        ``mip_gap``, ``claim`` and the Result. A card within a stricter limit starts the next
+        search, and a bound for a looser one holds for it as well.
+
+    Raises
+    ------
+    NotApplicableError
+        The program cannot be stated anew with a further constraint.
+    FormulationError
+        As MaxGap does.
+    """
+    if program.restated is None:
+        raise NotApplicableError("this program does not know its arguments: build it anew")
+    asked, own = sorted({*map(float, limits)}), program.arguments.get("constraints") or ()
+    clock, results, start = Clock.of(time_limit), dict[int, Result](), None
+    for at, limit in enumerate(asked):
+        rules = [*own, *(MaxGap(rate, by, limit) for rate in rates)]
+        stated = program.restated({**program.arguments, "constraints": rules})
+        left = clock.left / (len(asked) - at)
+        results[at] = solve(stated, solver, warm_start=start, time_limit=left, **options)
+        start = results[at].card or start
+    known = sharpened(results)  # a bound for a looser limit holds for a stricter one
+    figures = [
+        (each.objective, each.loss, each.dual_bound, each.gap, str(each.claim), each)
+        for each in known.values()
+    ]
+    names = ["objective", "loss", "dual_bound", "mip_gap", "claim", "result"]
+    table = pd.DataFrame(figures, columns=names)
+    table.insert(0, "limit", asked)
+    return table
 
 
 def _of_groups(codes: Any, count: int, weight: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
 from milpscore.data import make_design
 from milpscore.formulations import risk_score, slim
-from milpscore.pools import group_gaps, pool
+from milpscore.pools import gap_front, group_gaps, pool
 from milpscore_check.report import check
 
 SMALL: dict[str, Any] = {"coef_min": -2, "coef_max": 2, "max_terms": 3}
@@ -76,6 +76,24 @@ def test_the_best_card_within_a_gap_is_the_best_of_the_pool_within_it(rate: str)
         assert best.objective >= least
         least = best.objective
     assert least > 0.0
+
+
+def test_the_front_says_what_each_limit_costs() -> None:
+    X, y = table()
+    rules = [Exclude("c")]
+    program = slim(make_design(X, y), constraints=rules, **SMALL)
+    front = gap_front(program, "group", ("tpr", "fpr"), (0.2, 0.05, 1.0))
+    assert front["limit"].tolist() == [0.05, 0.2, 1.0]
+    assert front["claim"].tolist() == ["optimal"] * 3
+    assert front["objective"].is_monotonic_decreasing
+    assert (front["dual_bound"] <= front["objective"]).all()
+    assert front["objective"].iloc[-1] == pytest.approx(solve(program).objective)
+    for limit, result in zip(front["limit"], front["result"], strict=True):
+        assert max(gap(result.card, X, y, rate) for rate in ("tpr", "fpr")) <= limit + 1e-9
+        assert result.card.coefficients[2] == 0  # the program's own constraints stay
+        alone = [*rules, MaxGap("tpr", "group", limit), MaxGap("fpr", "group", limit)]
+        best = solve(slim(make_design(X, y), constraints=alone, **SMALL), "highs")
+        assert result.objective == pytest.approx(best.objective, abs=1e-9)
 
 
 def test_a_certificate_holds_the_card_to_its_gap(tmp_path: Path) -> None:
