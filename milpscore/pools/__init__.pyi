@@ -5,6 +5,7 @@ from .fairness import (
     gap_front as gap_front,
     group_gaps as group_gaps,
 )
+from .instability import RiskIntervals as RiskIntervals, risk_intervals as risk_intervals
 from .nearly_best import Pool as Pool, pool as pool
 from .redraws import Stability as Stability, stability as stability
 

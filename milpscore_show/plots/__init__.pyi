@@ -1,5 +1,6 @@
 from ._cards import (
     calibration as calibration,
+    instability as instability,
     loss_against_terms as loss_against_terms,
     points_over_pool as points_over_pool,
 )

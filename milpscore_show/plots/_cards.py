@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-    from milpscore.pools import Front, Pool
+    from milpscore.pools import Front, Pool, RiskIntervals
 
 _CLAIMS = {"optimal": ("o", "proved"), "gap": ("D", "gap"), "feasible": ("s", "nothing proved")}
 
@@ -79,6 +79,44 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(ncols=2, **LEGEND_ABOVE)
     return finish(ax, title, "total (points)", "positive", pad=22)
+
+
+@styled
+def instability(intervals: RiskIntervals, ax: Axes | None = None) -> Axes:
+    """The stated risk of each distinct row, and what cards made again state for it.
+
+    Each row is a thin line from the lower to the upper end, and the mean of a total's rows a thick
+    one; with a pool a line spans its cards. The diagonal is the card itself (Riley and Collins
+    2023).
+
+    Parameters
+    ----------
+    intervals : RiskIntervals
+        What :func:`milpscore.pools.risk_intervals` returns.
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    ax, rows, means = axes(ax), intervals.rows, intervals.totals
+    asked = f"{intervals.level:.0%} of {len(intervals.samples.made)} cards made again"
+    ends: dict[str, Any] = {
+        "color": "0.8",
+        "linewidth": 1.0,
+        "label": f"a single row, {asked}",
+        "zorder": 1,
+    }
+    ax.vlines(rows["risk"], rows["lower"], rows["upper"], **ends)
+    ends = {"color": PALETTE[0], "linewidth": 4.5, "label": "mean of the rows of a total"}
+    ax.vlines(means["risk"], means["lower"], means["upper"], **ends)
+    if "pool_least" in means:
+        ends = {"color": PALETTE[1], "linewidth": 1.6, "label": "the same, all nearly best cards"}
+        ax.vlines(means["risk"], means["pool_least"], means["pool_most"], **ends)
+    ax.plot([0, 1], [0, 1], color="0.3", linewidth=0.9, label="the card itself")
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(xmax=1.0))
+    ax.legend(ncols=2, **LEGEND_ABOVE)
+    return finish(ax, "Instability", "risk the card states", "risk stated by other cards", pad=36)
 
 
 @styled

@@ -46,6 +46,7 @@ from milpscore_show.report.refits import Refits, refits_of, why_not
 from milpscore_show.report.subject import Subject, subject_of
 from milpscore_show.report.tables import (
     DASH,
+    again_table,
     benefits_table,
     checks_table,
     comparison_table,
@@ -212,7 +213,7 @@ def report(
         subgroups=[] if by is None else subgroups_tables(subjects, by, random_state).values(),
         refused=refused,
         refits=refits,
-        stability=stability_table(subject, refits, pool) if refits and refits.made else None,
+        **_stability_part(subject, refits, pool),
         **_comparison_part(comparison, results if result is None else results_of(result)),
         pool=named,
         tripod=ticked(there),
@@ -303,6 +304,14 @@ def _data_part(subjects: Mapping[str, Subject]) -> dict[str, Any]:
     """Whom the rows describe, and what is odd about them."""
     checks, remarks = checks_table(next(iter(subjects.values())))
     return {"people": population_tables(subjects), "checks": checks, "remarks": remarks}
+
+
+def _stability_part(subject: Subject, refits: Refits | None, pool: Any) -> dict[str, Any]:
+    """The tables of what the cards made again choose and state."""
+    if refits is None or not refits.made:
+        return {"stability": None, "again": None}
+    tables = stability_table(subject, refits, pool), again_table(subject, refits)
+    return dict(zip(("stability", "again"), tables, strict=True))
 
 
 def _figures_part(

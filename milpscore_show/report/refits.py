@@ -37,6 +37,8 @@ class Refits:
     answers: float  # mean share of the rows that get the card's answer; NaN of a chosen decision
     moved: float  # mean distance of a row's risk from the card's; NaN without risks
     stability: SelectionStability  # of the features
+    totals: FloatArray  # every total that occurs
+    risks: FloatArray  # (made, totals): what each card states for the rows of a total, on average
     anew: bool  # whether each sample was cut anew
 
     @property
@@ -92,6 +94,8 @@ def refits_of(
             [[name in each.features for name in features] for each in kept] if made else [[]],
             candidates=len(card.features),
         ),
+        totals=np.unique(subject.totals),
+        risks=np.array([each.risks for each in kept if each.risks is not None]),
         anew=cutting is not None,
     )
 
@@ -133,6 +137,7 @@ class _Kept(NamedTuple):
     features: frozenset[str]
     answers: float  # share of the rows that get the card's answer
     moved: float  # mean distance of a row's risk from the card's
+    risks: FloatArray | None  # mean risk of the rows of each total of the card; None without risks
 
 
 class _Measure:
@@ -145,6 +150,7 @@ class _Measure:
         self.answer = card.rule.positive(subject.totals)
         self.risk = None if card.risk is None else card.risks(subject.totals)
         self.frame = _features(subject)
+        self.line = np.unique(subject.totals, return_inverse=True)[1]
 
     def of(self, sample: Design, card: Scorecard) -> _Kept:
         """A card on its sample and on the rows themselves."""
@@ -155,14 +161,19 @@ class _Measure:
             given = Gathered.of(card, totals, design.y > 0, design.weight, design.rows)
             found.append(measured(given, given.mass[None]))
         seen, true = found
-        moved = math.nan
+        moved, risks = math.nan, None
         if self.risk is not None and card.risk is not None:
-            moved = float(self.weight @ np.abs(card.risks(totals) - self.risk))
+            own = card.risks(totals)
+            moved = float(self.weight @ np.abs(own - self.risk))
+            mass = np.bincount(self.line, weights=self.weight)
+            with np.errstate(invalid="ignore"):  # a total of rows of weight 0 alone has no mean
+                risks = np.bincount(self.line, weights=self.weight * own) / mass
         return _Kept(
             {name: float(seen[name][0] - true[name][0]) for name in seen},
             frozenset(feature.name for feature in card.used_features),
             float(self.weight @ (card.rule.positive(totals) == self.answer)),
             moved,
+            risks,
         )
 
 

@@ -15,6 +15,7 @@ from milpscore.certificate import Verification
 from milpscore.core.design import BoolArray
 from milpscore.core.errors import NotApplicableError, OptionError, is_number
 from milpscore.core.writing import printable
+from milpscore.pools.instability import risk_spread
 from milpscore.scorecard import Scorecard, VotingGame
 from milpscore.scorecard.rendering import exact_number, finite, least_positive, number, signed
 from milpscore_show.report.figures import Cuts
@@ -321,6 +322,24 @@ def stability_table(subject: Subject, refits: Refits, pool: Any) -> Table:
     if shares is not None:
         heads.append(f"Used by the {len(pool)} nearly best cards")
     return Table(f"Which features other cards use{more}", heads, rows[:_MOST_ROWS])
+
+
+def again_table(subject: Subject, refits: Refits) -> Table | None:
+    """Each total's stated risk beside what the cards made again state for its rows."""
+    if subject.card.risk is None or len(refits.risks) < 2:
+        return None
+    lower, upper = risk_spread(refits.risks, 0.95)
+    known = np.isfinite(lower)
+    stated = subject.card.risks(refits.totals)
+    figures = zip(refits.totals[known], stated[known], lower[known], upper[known], strict=True)
+    rows = [
+        (f"{total:.6g}", f"{risk:.1%}", f"{low:.1%} to {high:.1%}")
+        for total, risk, low, high in figures
+    ]
+    more = f"; {len(rows) - _MOST_ROWS} more are left out" if len(rows) > _MOST_ROWS else ""
+    heads = ["Total", "Stated risk", "95 % interval"]
+    caption = f"What {len(refits.risks)} cards made again state for the rows of each total{more}"
+    return Table(caption, heads, rows[:_MOST_ROWS])
 
 
 def power_table(card: Scorecard) -> tuple[str, Table | None]:
