@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import TotalCuts
+from milpscore.core.card import Card, TotalCuts
 from milpscore.core.design import Design, FloatArray
-from milpscore.core.errors import DataError, MilpscoreError
+from milpscore.core.errors import DataError, MilpscoreError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.data import apply_columns, make_design
+from milpscore.data import apply_columns, make_design, read_counts
 from milpscore.fitting import fit_card
+from milpscore.losses import LINKS
+from milpscore.losses.kinds import link_of
 from milpscore.penalties import L2
 from milpscore.proximal import fit_proximal
 
@@ -175,6 +178,84 @@ def _folds(
     return [(rows[fold != k], rows[fold == k]) for k in range(POLICY.folds)], sampled
 
 
+class SiteWorth(NamedTuple):
+    """What a card of all other sites is worth at one site.
+
+    Attributes
+    ----------
+    site : str
+    rows : int
+    auc : float
+        Of the card of all sites; NaN where the site has one class alone.
+    auc_left_out : float
+        Of a card that the fast mode made from the other sites.
+    stated, observed : float
+        The mean risk that this card states for the site's rows, and the share of positives among
+        them; ``stated`` is NaN of a card without risks.
+    """
+
+    site: str
+    rows: int
+    auc: float
+    auc_left_out: float
+    stated: float
+    observed: float
+
+    def __str__(self) -> str:
+        said = f"Site {self.site} ({self.rows:,} rows): AUC {self.auc:.3f}, {self.auc_left_out:.3f}"
+        said += " by a card of the other sites"
+        if math.isnan(self.stated):
+            return f"{said}."
+        return f"{said}, which states {self.stated:.1%} where {self.observed:.1%} is observed."
+
+
+def site_worth(program: Program, result: Result, paths: Sequence[str | Path]) -> list[SiteWorth]:
+    """Judge a card site by site: by cards made again without the site's rows.
+
+    Parameters
+    ----------
+    program : Program
+        An exact one of two classes, of the counts of all sites.
+    result : Result
+        Its answer, with a card.
+    paths : sequence of path
+        The sites' counts, at least two; see :func:`milpscore.data.read_counts`.
+
+    Returns
+    -------
+    list of SiteWorth
+
+    Raises
+    ------
+    DataError
+        A file is damaged, or the sites but one hold one class alone.
+    OptionError
+        For fewer than two sites.
+    """
+    if len(paths) < 2:
+        raise OptionError("sites are judged by the others: give counts of two at least")
+    assert result.card is not None
+    loss: Any = program.statement.loss
+    link, found = link_of(loss), []
+    for at, path in enumerate(paths):
+        own = read_counts(path, one_class=True)
+        others = read_counts(*paths[:at], *paths[at + 1 :])
+        card = _fast_card(program.formulation, others, dict(program.arguments))
+        totals = _totals(own.X, card.coefficients)
+        share = own.weight / own.weight.sum()
+        stated = math.nan
+        if link is not None:
+            score = (totals + float(card.intercept)) / float(card.scale or loss.fixed)
+            stated = float(share @ LINKS[link](score))
+        whole = _totals(own.X, result.card.coefficients)
+        both = len({*own.y.tolist()}) > 1
+        here, there = (_auc(own, each) if both else math.nan for each in (whole, totals))
+        observed = float(share @ (own.y > 0))
+        rows = int(own.rows.sum())
+        found.append(SiteWorth(Path(path).stem, rows, here, there, stated, observed))
+    return found
+
+
 def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tuple[Design, Design]]:
     """Yield the training rows of each fold as a design, and its test rows in the same columns."""
     for train, test in folds:
@@ -215,12 +296,17 @@ def _fast_totals(
     formulation: str, train: Design, test: Design, arguments: dict[str, Any]
 ) -> FloatArray:
     """Return the totals of the test rows by the fast card of the training rows."""
+    return _totals(test.X, _fast_card(formulation, train, arguments).coefficients)
+
+
+def _fast_card(formulation: str, train: Design, arguments: dict[str, Any]) -> Card:
+    """Return the fast card of some rows."""
     _, again = fit_card(
         train, formulation, heuristic=True, progress=False, time_limit=math.inf, **arguments
     )
     if again.card is None:
         raise DataError(f"no card on a part of the rows: {again.message}")
-    return _totals(test.X, again.card.coefficients)
+    return again.card
 
 
 def _totals(X: FloatArray, points: npt.NDArray[Any]) -> FloatArray:

@@ -172,7 +172,7 @@ def fit_command(
         made = _in_words(made, words, names, output.quiet)
     more: dict[str, Any] = {} if sample is None else {"sample": sample_bound}
     if check:
-        more["worth"] = made and _worth(program, result, table, solving.seed, output.quiet)
+        more |= _on_new_rows(program, result, table, data, solving.seed, output.quiet)
     # Printed before it is saved: a full disk must not cost the answer.
     _print_answer(output.json, design, result, made, seconds, more)
     _note_one_answer(made, design, output.quiet)
@@ -203,11 +203,33 @@ def _print_answer(
 ) -> None:
     """Print the card and what stands below it, or the object of ``--json``."""
     if as_json:
-        said = {name: value and vars(value) for name, value in more.items()}
+        said = {name: _plain(value) for name, value in more.items()}
         print_json(_as_report(design, result, made, seconds) | said)
     elif made is not None:
-        below = [str(value) for value in more.values() if value]
+        lists = [value if isinstance(value, list) else [value] for value in more.values() if value]
+        below = [str(value) for values in lists for value in values]
         print_text("\n".join([_as_text(made, result, seconds), *below]))
+
+
+def _on_new_rows(
+    program: Program, result: Result, table: Any, data: DataOptions, seed: int, quiet: bool
+) -> dict[str, Any]:
+    """What the card is worth on new rows, or at each site by cards of the others."""
+    name = "worth" if data.sites is None else "sites"
+    if result.card is None:
+        return {name: None}
+    if data.sites is None:
+        return {name: _worth(program, result, table, seed, quiet)}
+    from milpscore.cli.sites import worth_by_site
+
+    return {name: worth_by_site(program, result, data)}
+
+
+def _plain(value: Any) -> Any:
+    """Return what stands below a card as JSON holds it."""
+    if isinstance(value, list):
+        return [each._asdict() for each in value]
+    return value and vars(value)
 
 
 def _worth(program: Program, result: Result, table: Any, seed: int, quiet: bool) -> Worth | None:

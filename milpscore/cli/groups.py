@@ -190,14 +190,12 @@ WEIGHTS_COLUMN = option(
 ClassWeight: TypeAlias = Literal["balanced"]
 CLASS_WEIGHT = option(DATA, "Let both classes weigh the same in total.")
 
-
 Cost: TypeAlias = Literal["absolute", "squared", "zero_one"]
 Sign: TypeAlias = Literal[".", ","]
 DECIMAL = option(DATA, "What stands before the decimals of the file; a point unless given.")
 CSV_ENCODING = option(
     DATA, "Encoding of the file, say cp1252 or latin-1; UTF-8 unless given.", metavar="NAME"
 )
-
 
 NA = option(
     DATA,
@@ -301,9 +299,10 @@ class TableOptions(ColumnOptions, FileOptions):
         DATA, "What stands between thousands, where the numbers do not show it."
     )
     as_spelled: bool = option(
-        DATA,
-        "Keep categories apart that differ in blanks or capitals alone.",
-        default=False,
+        DATA, "Keep categories apart that differ in blanks or capitals alone.", default=False
+    )
+    sites: str | None = option(
+        DATA, "If DATA are counts ('milpscore counts'): those of further sites.", metavar="A,B,C"
     )
 
     @property
@@ -314,9 +313,15 @@ class TableOptions(ColumnOptions, FileOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        used = [self.target, self.weights_column, self.id]
-        used += [*names_of(self.drop), *names_of(self.features)]
-        require_columns(self.data, *used, encoding=self.csv_encoding or "utf-8")
+        if not self.counted:
+            named = [*names_of(self.drop), *names_of(self.features)]
+            used = self.target, self.weights_column, self.id, *named
+            require_columns(self.data, *used, encoding=self.csv_encoding or "utf-8")
+
+    @property
+    def counted(self) -> bool:
+        """Whether the table is given as counts of its patterns."""
+        return self.sites is not None or self.data.suffix == ".json"
 
     def read(
         self, rows: bool = False, ordered: bool = False, **default: Any
@@ -329,6 +334,10 @@ class TableOptions(ColumnOptions, FileOptions):
         from milpscore.data import encode_labels, read_table, read_thresholds
         from milpscore.data.sources import at_size
 
+        if self.counted:
+            from milpscore.cli.sites import pooled_sites
+
+            return pooled_sites(self), None, None, {}
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
         cutting = self.cutting(cuts, **default)
         if at_size(self.data, rows=rows):

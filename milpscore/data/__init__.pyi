@@ -2,7 +2,11 @@ from ._generators import make_planted_score as make_planted_score, make_ternary 
 from .binner import Binner as Binner
 from .checking import encode_labels as encode_labels
 from .columns import apply_columns as apply_columns, read_thresholds as read_thresholds
-from .counts import read_counts as read_counts, write_counts as write_counts
+from .counts import (
+    counts_target as counts_target,
+    read_counts as read_counts,
+    write_counts as write_counts,
+)
 from .designs import (
     double_features as double_features,
     in_steps as in_steps,

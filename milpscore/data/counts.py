@@ -34,9 +34,10 @@ class _CountsFile(Struct, forbid_unknown_fields=True):
     y: list[int]
     counts: list[int]
     weights: list[float]
+    target: str = ""
 
 
-def write_counts(design: Design, path: str | Path) -> Path:
+def write_counts(design: Design, path: str | Path, target: str = "") -> Path:
     """Write the distinct rows of a design with their numbers: no row of the table stands alone.
 
     Sites that pool their counts need the same columns: make them from one set of cuts
@@ -48,6 +49,8 @@ def write_counts(design: Design, path: str | Path) -> Path:
         Without class weights, which depend on the counts of all sites.
     path : path
         The JSON file to write.
+    target : str
+        The column that was scored, for the messages of whoever pools the counts.
 
     Returns
     -------
@@ -72,13 +75,14 @@ def write_counts(design: Design, path: str | Path) -> Path:
         "y": merged.y.tolist(),
         "counts": merged.sums(design.rows).astype(np.int64).tolist(),
         "weights": merged.weight.tolist(),
+        "target": target,
     }  # fmt: skip
     path = Path(path)
     write_text(path, json.dumps(content, allow_nan=False) + "\n")
     return path
 
 
-def read_counts(*paths: str | Path) -> Design:
+def read_counts(*paths: str | Path, one_class: bool = False) -> Design:
     """Return the design of all rows that some sites counted.
 
     What every engine does with it is what it would do with the rows: the same cards, bounds and
@@ -88,6 +92,8 @@ def read_counts(*paths: str | Path) -> Design:
     ----------
     *paths : path
         Files of :func:`write_counts`.
+    one_class : bool
+        Whether rows of one class alone are taken, say of one site by itself.
 
     Returns
     -------
@@ -105,7 +111,7 @@ def read_counts(*paths: str | Path) -> Design:
     sites = [_checked(Path(path)) for path in paths]
     first = sites[0]
     for path, site in zip(paths[1:], sites[1:], strict=True):
-        for what in ("columns", "blocks", "classes"):
+        for what in ("columns", "blocks", "classes", "target"):
             if getattr(site, what) != getattr(first, what):
                 raise DataError(
                     f"{path} has other {what} than {paths[0]}: count by the same cuts, and keep "
@@ -116,7 +122,7 @@ def read_counts(*paths: str | Path) -> Design:
         np.concatenate([np.array(getattr(site, name)) for site in sites])
         for name in ("y", "counts", "weights")
     )
-    if len(np.unique(y[weight > 0])) < 2:
+    if len(np.unique(y[weight > 0])) < 2 and not one_class:
         raise DataError("the counts of all sites are of one class: there is nothing to learn")
     merged = merge_rows(X, y, weight.astype(np.float64))
     return Design(
@@ -125,6 +131,25 @@ def read_counts(*paths: str | Path) -> Design:
         counts=merged.sums(counts.astype(np.float64)).astype(np.int64),
         class_factors=(Fraction(1), Fraction(1)),
     )  # fmt: skip
+
+
+def counts_target(path: str | Path) -> str:
+    """Return the column that a file of counts says was scored; empty if it does not say.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DataError
+        The file is damaged or missing.
+    """
+    return str(_checked(Path(path)).target)
 
 
 def _checked(path: Path) -> Any:

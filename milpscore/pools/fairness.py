@@ -153,7 +153,7 @@ def gap_front(
     program: Program,
     by: Any,
     rates: Iterable[str] = ("tpr",),
-    limits: Iterable[float] = (0.0, 0.02, 0.05, 0.1, 0.2),
+    gaps: Iterable[float] = (0.0, 0.02, 0.05, 0.1, 0.2),
     *,
     time_limit: float = Options.time_limit,
     solver: str = "auto",
@@ -169,7 +169,8 @@ def gap_front(
         As :class:`milpscore.constraints.MaxGap` takes it.
     rates : iterable of {"tpr", "fpr", "selection"}
         Each of them is limited; ``("tpr", "fpr")`` are equalised odds.
-    limits : iterable of float in [0, 1]
+    gaps : iterable of float in [0, 1]
+        The limits.
     time_limit : float
         Seconds in all; what one limit leaves goes to the next ones.
     solver, **options :
@@ -191,7 +192,7 @@ def gap_front(
     """
     if program.restated is None:
         raise NotApplicableError("this program does not know its arguments: build it anew")
-    asked, own = sorted({*map(float, limits)}), program.arguments.get("constraints") or ()
+    asked, own = sorted({*map(float, gaps)}), program.arguments.get("constraints") or ()
     clock, results, start = Clock.of(time_limit), dict[int, Result](), None
     for at, limit in enumerate(asked):
         rules = [*own, *(MaxGap(rate, by, limit) for rate in rates)]

@@ -1,0 +1,110 @@
+"""``milpscore counts``: what a site hands on in the place of rows, and a fit to several of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from milpscore.cli.common import require_file, require_folder, say
+from milpscore.cli.groups import DATA, DataOptions, OutputOptions, featured, file, names_of, option
+from milpscore.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from milpscore.core.design import Design
+    from milpscore.core.program import Program
+    from milpscore.core.result import Result
+    from milpscore.worth import SiteWorth
+
+
+@featured(
+    "milpscore counts ours.csv --target ill --thresholds cuts.json --out ours.json",
+    "target",
+    "thresholds",
+    "like",
+    "out",
+)
+def counts_command(
+    *,
+    data: DataOptions,
+    output: OutputOptions,
+    like: Path | None = option(
+        DATA, "Counts of another site: cut the table into exactly its columns.", metavar="FILE"
+    ),
+    out: Path | None = file("Write the counts here, as JSON."),
+) -> None:
+    """Count the distinct rows of a table, for a card of several sites.
+
+    The file holds each pattern of columns with its class, its number of rows
+    and their weight, and no row of the table. Sites that count by the same
+    cuts can pool their files: 'milpscore fit ours.json --sites theirs.json'
+    makes the card, bound and certificate that all their rows would.
+    """
+    if out is None:
+        raise OptionError("say by --out where the counts are to be written")
+    require_folder(out)
+    if like is not None:
+        require_file(like)
+        if data.thresholds is not None or data.bins is not None:
+            raise OptionError("--like brings its own cuts: leave out --thresholds and --bins")
+    from milpscore.data import write_counts
+
+    design = data.design("risk_score") if like is None else _alike(data, like)
+    write_counts(design, out, target=data.target)
+    single = int((design.merged.sums(design.rows) == 1).sum())
+    rows = int(design.rows.sum())
+    say(
+        f"{rows:,} rows are counted as {len(design.merged.y):,} patterns of "
+        f"{design.shape[1]} columns, {single:,} of them of one row alone: {out}",
+        output.quiet,
+    )
+
+
+def _alike(data: DataOptions, like: Path) -> Design:
+    """Return the design of a table by another site's columns."""
+    from milpscore.data import apply_columns, make_design, read_counts
+
+    other = read_counts(like, one_class=True)
+    X, y, _, given = data.read(rows=True, missing="bin")
+    if y is None:
+        raise OptionError("--like takes tables that fit into memory")
+    values = apply_columns(other.columns, X, unseen="zero")
+    if given["positive"] != other.classes[1]:
+        raise OptionError(
+            f"{like.name} scores {other.classes[1]!r}, this table {given['positive']!r}: say "
+            "--positive"
+        )
+    weight = given["sample_weight"]
+    return make_design(
+        values, y, sample_weight=weight, positive=given["positive"],
+        columns=other.columns, blocks=other.blocks,
+    )  # fmt: skip
+
+
+def pooled_sites(data: Any) -> Design:
+    """Return the design of the counts that ``fit`` was given."""
+    from milpscore.data import counts_target, read_counts
+
+    said = {
+        "--bins": data.bins, "--thresholds": data.thresholds, "--encoding": data.encoding,
+        "--drop": data.drop, "--features": data.features, "--id": data.id,
+        "--weights-column": data.weights_column, "--class-weight": data.class_weight,
+        "--positive": data.positive,
+    }  # fmt: skip
+    if given := [name for name, value in said.items() if value is not None]:
+        raise OptionError(f"counts are made already: leave out {', '.join(given)}")
+    paths = [data.data, *map(Path, names_of(data.sites))]
+    if odd := [path.name for path in paths if path.suffix != ".json"]:
+        raise OptionError(f"{odd[0]} holds no counts: 'milpscore counts' writes them as .json")
+    for path in paths:
+        require_file(path)
+        if (target := counts_target(path)) not in ("", data.target):
+            raise OptionError(f"{path.name} counts {target!r}, not {data.target!r}")
+    return read_counts(*paths)
+
+
+def worth_by_site(program: Program, result: Result, data: Any) -> list[SiteWorth] | None:
+    """Judge a card by cards of the other sites; None of more than two classes."""
+    from milpscore.worth import site_worth
+
+    paths = [data.data, *map(Path, names_of(data.sites))]
+    return site_worth(program, result, paths) if program.kind == "exact" else None

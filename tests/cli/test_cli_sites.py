@@ -1,0 +1,102 @@
+"""Counts of several sites on the command line: the card of all rows, and of the other sites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from milpscore import solve
+from milpscore.cli.app import app
+from milpscore.core.errors import OptionError
+from milpscore.data import read_counts
+from milpscore.fitting import fit_card
+from milpscore.formulations import risk_score
+from milpscore.metrics import auc
+from milpscore.worth import site_worth
+
+
+def run(*words: Any) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three sites' tables and counts, and all rows together."""
+    folder, rng = tmp_path_factory.mktemp("sites"), np.random.default_rng(0)
+    n = 600
+    table = pd.DataFrame({"Age": rng.integers(20, 90, n), "Sex": rng.choice(["m", "f"], n)})
+    risk = (table["Age"] - 50) / 20 + (table["Sex"] == "m") + rng.logistic(size=n)
+    table["ill"] = (risk > 0.5).astype(int)
+    table.to_csv(folder / "all.csv", index=False)
+    (folder / "cuts.json").write_text(json.dumps({"Age": [35, 50, 65]}))
+    for site in range(3):
+        table.iloc[site::3].to_csv(folder / f"s{site}.csv", index=False)
+        cuts = ("--like", folder / "s0.json") if site else ("--thresholds", folder / "cuts.json")
+        out = folder / f"s{site}.json"
+        found = run("counts", folder / f"s{site}.csv", "--target", "ill", *cuts, "--out", out)
+        assert found.exit_code == 0, found.output
+        assert "200 rows are counted as 16 patterns of" in found.output
+    return folder
+
+
+def test_the_card_of_all_sites_is_that_of_all_rows(sites: Path) -> None:
+    further = f"{sites / 's1.json'},{sites / 's2.json'}"
+    words = ("--target", "ill", "--max-terms", 2, "--json")
+    pooled = run(
+        "fit", sites / "s0.json", "--sites", further, *words, "--certificate", sites / "proof.json"
+    )
+    whole = run("fit", sites / "all.csv", "--thresholds", sites / "cuts.json", *words, "--no-check")
+    made, own = json.loads(pooled.stdout), json.loads(whole.stdout)
+    assert made["objective"] == own["objective"]
+    assert made["claim"] == own["claim"] == "optimal"
+    assert [site["rows"] for site in made["sites"]] == [200, 200, 200]
+    assert run("verify", sites / "proof.json", sites / "all.csv").exit_code == 0
+
+
+def test_each_site_is_judged_by_the_others(sites: Path) -> None:
+    paths = [sites / f"s{site}.json" for site in range(3)]
+    program = risk_score(read_counts(*paths), max_terms=2)
+    result = solve(program, "tree")
+    found = site_worth(program, result, paths)
+    for site, each in enumerate(found):
+        own, others = read_counts(paths[site]), read_counts(*(p for p in paths if p != paths[site]))
+        _, again = fit_card(others, "risk_score", heuristic=True, max_terms=2, progress=False)
+        scores = own.X @ again.card.coefficients + float(again.card.intercept)
+        risks = 1 / (1 + np.exp(-scores / float(again.card.scale)))
+        assert each.auc_left_out == pytest.approx(auc(own.y, scores, own.weight))
+        assert each.stated == pytest.approx(np.average(risks, weights=own.weight))
+        assert each.observed == pytest.approx(np.average(own.y > 0, weights=own.weight))
+        assert f"Site s{site} (200 rows)" in str(each)
+    with pytest.raises(OptionError, match="two at least"):
+        site_worth(program, result, paths[:1])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fit", "s0.json", "--target", "other"), "counts 'ill', not 'other'"),
+        (("fit", "s0.json", "--target", "ill", "--bins", 3), "leave out --bins"),
+        (("fit", "all.csv", "--sites", "s1.json", "--target", "ill"), "holds no counts"),
+        (("fit", "none.json", "--target", "ill"), "none.json"),
+        (("fit", "cuts.json", "--target", "ill"), "cuts.json"),
+        (("counts", "s0.csv", "--target", "ill"), "say by --out"),
+        (("counts", "s0.csv", "--target", "ill", "--like", "s0.json", "--bins", 3, "--out", "x"),
+         "brings its own cuts"),
+        (("counts", "s0.csv", "--target", "ill", "--positive", 0, "--like", "s0.json",
+          "--out", "x.json"), "say --positive"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_pooled_is_refused(
+    sites: Path, words: tuple[Any, ...], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sites)
+    found = run(*words)
+    assert found.exit_code == 2
+    assert message in " ".join(found.output.split())
+    assert "Traceback" not in found.output
