@@ -2,9 +2,10 @@
 
 Two thirds of the rows are for the fits, the others are new. Groups by sex, and by race in three. Of
 fairlearn: the exponentiated gradient over logistic regressions of all columns, of the card's own
-columns, and over exact cards; the bound it is given is the largest of five with which its answers
-keep to .05. FAIM's way: a thousand logistic regressions near the best one, sampled from its normal
-approximation, and the most accurate within .05, if any. Then the front of what each limit costs.
+columns (at the largest of five bounds with which its answers keep to .05), and over cards (eight
+steps at bound .03, five seconds a card). FAIM's way: a thousand logistic regressions near the best
+one, sampled from its normal approximation, and the most accurate within .05, if any. Then the front
+of what each limit costs.
 """
 
 from __future__ import annotations

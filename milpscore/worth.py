@@ -101,8 +101,9 @@ class Worth:
 
 
 def card_worth(
-    program: Program, result: Result, table: Any = None, cutting: Any = None, random_state: int = 0
-) -> Worth:
+    program: Program, result: Result, table: Any = None, cutting: Any = None,
+    random_state: int = 0, patients: Any = None,
+) -> Worth:  # fmt: skip
     """Estimate what a card is worth on new rows, by cards made again on five parts of its rows.
 
     Parameters
@@ -117,6 +118,8 @@ def card_worth(
         How the table is cut; None leaves numbers as they are.
     random_state : int
         Seed of the folds and of the sample of a large table.
+    patients : array of shape (n,), optional
+        Whose row each is: the rows of a patient, imputed ones say, are left out together.
 
     Returns
     -------
@@ -131,7 +134,10 @@ def card_worth(
     """
     assert result.card is not None
     design, random = program.statement.design, np.random.default_rng(random_state)
-    folds, sampled = _folds(design, random)
+    if patients is None:
+        folds, sampled = _folds(design, random)
+    else:
+        folds, sampled = _patient_folds(design, random, np.asarray(patients))
     rows = sum(len(test) for _, test in folds)
     own = _auc(design, _totals(design.X, result.card.coefficients))
     uncut = not any(column.kind in ("interval", "step") for column in design.columns)
@@ -254,6 +260,26 @@ def site_worth(program: Program, result: Result, paths: Sequence[str | Path]) ->
         rows = int(own.rows.sum())
         found.append(SiteWorth(Path(path).stem, rows, here, there, stated, observed))
     return found
+
+
+def _patient_folds(
+    design: Design, random: np.random.Generator, patients: npt.NDArray[Any]
+) -> tuple[list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]], bool]:
+    """Return the folds of :func:`_folds`, each patient's rows in one of them."""
+    if design.counts is not None or patients.shape != design.y.shape:
+        raise DataError(f"{len(design.y)} rows that are not merged need one patient each")
+    _, first, codes = np.unique(patients, return_index=True, return_inverse=True)
+    ill = np.bincount(codes, weights=design.y > 0) > 0
+    weight = np.bincount(codes, weights=design.weight).astype(np.float64)
+    whole = replace(
+        design, X=design.X[first], y=np.where(ill, 1, -1).astype(design.y.dtype), weight=weight
+    )
+    folds, sampled = _folds(whole, random)
+
+    def rows(some: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(np.isin(codes, some))
+
+    return [(rows(train), rows(test)) for train, test in folds], sampled
 
 
 def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tuple[Design, Design]]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule
 from milpscore.core.design import FloatArray, as_fraction, common_step
-from milpscore.core.errors import DataError
+from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import relative_gap
 from milpscore.data.checking import row_weights
 from milpscore.losses import Hinge
@@ -66,6 +66,106 @@ def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> floa
     if not row_weight[positive].sum() > 0 or not row_weight[~positive].sum() > 0:
         raise DataError("the AUC needs rows of both classes; only one class is present")
     return float(roc_auc_score(positive, np.asarray(scores), sample_weight=row_weight))
+
+
+def auc_variance(y: npt.ArrayLike, scores: npt.ArrayLike) -> float:
+    """Return the variance of an AUC over samples of rows, by DeLong's placements.
+
+    Parameters
+    ----------
+    y, scores : arrays of shape (n,)
+        As in :func:`auc`; rows of equal weight.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If a class has fewer than two rows.
+
+    References
+    ----------
+    DeLong, DeLong and Clarke-Pearson, Biometrics 44 (1988); Sun and Xu, IEEE Signal Processing
+    Letters 21 (2014): by ranks.
+    """
+    from scipy.stats import rankdata
+
+    positive, values = np.asarray(y, dtype=np.float64) > 0, np.asarray(scores, dtype=np.float64)
+    sides = values[positive], values[~positive]
+    if min(map(len, sides)) < 2:
+        raise DataError("the variance of an AUC needs two rows of each class at least")
+    ranks = rankdata(values)
+    # how many rows of the other class lie below each, of this class above
+    above = (ranks[positive] - rankdata(sides[0])) / len(sides[1])
+    below = (ranks[~positive] - rankdata(sides[1])) / len(sides[0])
+    return float(above.var(ddof=1) / len(above) + below.var(ddof=1) / len(below))
+
+
+class Rubin(NamedTuple):
+    """An estimate over imputed tables.
+
+    Attributes
+    ----------
+    value : float
+    variance : float
+        Within the tables and between them.
+    lower, upper : float
+        The interval, by Student's t.
+    missing_information : float
+        Share of the variance that is due to the holes.
+    """
+
+    value: float
+    variance: float
+    lower: float
+    upper: float
+    missing_information: float
+
+
+def rubin(estimates: npt.ArrayLike, variances: npt.ArrayLike, level: float = 0.95) -> Rubin:
+    """Pool an estimate of M imputed tables by Rubin's rules.
+
+    Parameters
+    ----------
+    estimates, variances : arrays of shape (M,)
+        Of each table, M >= 2: say its AUC and :func:`auc_variance`.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    Rubin
+
+    Raises
+    ------
+    DataError
+        There are fewer than two tables, the lengths differ, or a number is not finite.
+    OptionError
+        For a level out of range.
+
+    References
+    ----------
+    Rubin, Multiple Imputation for Nonresponse in Surveys (1987), section 3.3.
+    """
+    from scipy.stats import t
+
+    values, within = (np.asarray(each, dtype=np.float64) for each in (estimates, variances))
+    fine = values.shape == within.shape and values.ndim == 1 and len(values) > 1
+    if not fine or not np.isfinite([values, within]).all() or (within < 0).any():
+        raise DataError("Rubin's rules need an estimate and a variance of two tables at least")
+    if not 0.0 < level < 1.0:
+        raise OptionError(f"level must lie between 0 and 1, got {level!r}")
+    count, mean = len(values), float(values.mean())
+    inside = float(within.mean())
+    between = (1.0 + 1.0 / count) * float(values.var(ddof=1))
+    total = inside + between
+    if total == 0.0:
+        return Rubin(mean, 0.0, mean, mean, 0.0)
+    share = between / total
+    freedom = np.inf if share == 0.0 else (count - 1) / share**2
+    half = float(t.ppf(0.5 + level / 2.0, freedom)) * math.sqrt(total)
+    return Rubin(mean, total, mean - half, mean + half, share)
 
 
 def net_benefit(

@@ -15,7 +15,7 @@ from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
 from milpscore.pools import BOOTSTRAPS
 from milpscore.pools.nearly_best import Pool, intercepts_of, points_of
-from milpscore.pools.redraws import CardsAgain, Redrawn, redrawn, resampled
+from milpscore.pools.redraws import CardsAgain, Redrawn, redrawn
 from milpscore.scorecard import Scorecard
 
 
@@ -50,7 +50,7 @@ class _RisksAgain:
     X: FloatArray
 
     def __call__(self, random: np.random.Generator) -> FloatArray:
-        card = self.again.card(resampled(self.again.design, random))
+        card = self.again.card(self.again.sample(random))
         return card.risks(card.score_design(self.X)).astype(np.float32)
 
 
@@ -60,6 +60,7 @@ def risk_intervals(
     *,
     level: float = 0.95,
     pool: Pool | None = None,
+    patients: Any = None,
     bootstraps: int = BOOTSTRAPS,
     n_jobs: int = 1,
     random_state: int = 0,
@@ -81,6 +82,8 @@ def risk_intervals(
     level : float in (0, 1)
     pool : Pool, optional
         The program's: adds the range over its cards.
+    patients : array of shape (n,), optional
+        Whose row each is; the rows of a patient are drawn together.
     bootstraps, n_jobs, random_state, progress :
         As in :func:`stability`.
 
@@ -113,7 +116,7 @@ def risk_intervals(
     X, place = np.unique(merged.X, axis=0, return_inverse=True)
     counts = merged.sums(design.rows)
     counts = np.bincount(place.ravel(), counts, len(X)).astype(np.float64)
-    work = _RisksAgain(CardsAgain.of(program, random_state), X)
+    work = _RisksAgain(CardsAgain.of(program, random_state, patients), X)
     samples = redrawn(work, bootstraps, n_jobs=n_jobs, random_state=random_state, progress=progress)
     if len(samples.made) < 2:
         raise OptionError(f"fewer than two samples gave a card: {dict(samples.failed)}")

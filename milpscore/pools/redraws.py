@@ -15,8 +15,14 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.clock import Clock
-from milpscore.core.design import BoolArray, Design, FloatArray
-from milpscore.core.errors import MilpscoreError, NotApplicableError, OptionError, is_whole
+from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
+from milpscore.core.errors import (
+    DataError,
+    MilpscoreError,
+    NotApplicableError,
+    OptionError,
+    is_whole,
+)
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.fitting import fit_card
@@ -102,16 +108,37 @@ def _attempt(work: Callable[[np.random.Generator], T], seed: Any) -> tuple[T | N
         return None, str(error).partition(";")[0]
 
 
-def resampled(design: Design, random: np.random.Generator) -> Design:
-    """Draw with replacement as many rows as have positive weight; equal rows are counted."""
+def resampled(
+    design: Design, random: np.random.Generator, patients: IntArray | None = None
+) -> Design:
+    """Draw with replacement as many rows as have positive weight, or as many patients.
+
+    Equal rows are counted. ``patients`` (n,) numbers them from 0: their rows are drawn together.
+    """
     rows = np.where(design.weight > 0, design.rows, 0)
-    drawn = random.multinomial(int(rows.sum()), rows / rows.sum())
+    if patients is None:
+        drawn = random.multinomial(int(rows.sum()), rows / rows.sum())
+    else:
+        count = int(patients.max()) + 1
+        drawn = rows * random.multinomial(count, np.full(count, 1 / count))[patients]
     there = np.flatnonzero(drawn)
     weight = design.weight[there] / design.rows[there] * drawn[there]
     return Design(
         design.X[there], design.y[there], weight, design.columns, design.blocks, design.classes,
         counts=drawn[there], class_factors=design.class_factors,
     )  # fmt: skip
+
+
+def patient_codes(design: Design, patients: Any) -> IntArray | None:
+    """Return the number of each row's patient, (n,); None if rows are of their own."""
+    if patients is None:
+        return None
+    if design.counts is not None:
+        raise NotApplicableError("the rows of this table are merged: their patients are not known")
+    codes, _ = pd.factorize(np.asarray(patients))
+    if codes.shape != design.y.shape or (codes < 0).any():
+        raise DataError(f"{len(design.y)} rows need one patient each")
+    return np.asarray(codes, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -123,12 +150,19 @@ class CardsAgain:
     arguments: Mapping[str, Any]
     exact: bool
     random_state: int
+    patients: IntArray | None = None
 
     @classmethod
-    def of(cls, program: Program, random_state: int) -> CardsAgain:
-        """Take what a program was built with."""
+    def of(cls, program: Program, random_state: int, patients: Any = None) -> CardsAgain:
+        """Take what a program was built with, and which rows are of one patient."""
         design, exact = program.statement.design, program.kind == "exact"
-        return cls(design, program.formulation, dict(program.arguments), exact, random_state)
+        given = dict(program.arguments)
+        codes = patient_codes(design, patients)
+        return cls(design, program.formulation, given, exact, random_state, codes)
+
+    def sample(self, random: np.random.Generator) -> Design:
+        """Draw a bootstrap sample of the rows."""
+        return resampled(self.design, random, self.patients)
 
     def card(self, sample: Design) -> Scorecard:
         """The card on a sample."""
@@ -140,7 +174,7 @@ class CardsAgain:
 
     def __call__(self, random: np.random.Generator) -> Picked:
         """The features that the card of a sample uses."""
-        card = self.card(resampled(self.design, random))
+        card = self.card(self.sample(random))
         return (frozenset(feature.name for feature in card.used_features),)
 
 
@@ -272,6 +306,7 @@ def stability(
     y: Any = None,
     *,
     pool: Pool | None = None,
+    patients: Any = None,
     bootstraps: int = BOOTSTRAPS,
     n_jobs: int = 1,
     random_state: int = 0,
@@ -291,6 +326,8 @@ def stability(
         As ``fit`` or ``path`` takes them; for a path arrays or a DataFrame.
     pool : Pool, optional
         The program's: adds the share of its cards that use each feature.
+    patients : array of shape (n,), optional
+        Of a program: whose row each is; the rows of a patient are drawn together.
     bootstraps : int
     n_jobs : int
         Processes (joblib); the answer does not depend on it.
@@ -320,6 +357,10 @@ def stability(
     if not is_whole(bootstraps, 1):
         raise OptionError(f"bootstraps must be a whole number >= 1, got {bootstraps!r}")
     work, own, candidates, more = _again(model, X, y, random_state, arguments)
+    if patients is not None:
+        if not isinstance(model, Program):
+            raise NotApplicableError("patients are drawn of a program's rows: pass the program")
+        work = CardsAgain.of(model, random_state, patients)
     samples = redrawn(work, bootstraps, n_jobs=n_jobs, random_state=random_state, progress=progress)
     shares = {} if pool is None else pool.feature_importance["share"].to_dict()
     return Stability(samples, own, candidates, **{"lams": (), "names": {}, "pool": shares, **more})

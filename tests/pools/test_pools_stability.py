@@ -90,10 +90,10 @@ def test_workers_do_not_change_the_answer(program: Any):
 def test_ctrl_c_keeps_what_there_is(program: Any, monkeypatch: Any):
     drawn, counter = redraws.resampled, iter(range(9))
 
-    def interrupted(design: Any, random: Any) -> Any:
+    def interrupted(design: Any, random: Any, patients: Any = None) -> Any:
         if next(counter) == 2:
             raise KeyboardInterrupt
-        return drawn(design, random)
+        return drawn(design, random, patients)
 
     monkeypatch.setattr(redraws, "resampled", interrupted)
     found = stability(program, bootstraps=5, progress=False)
