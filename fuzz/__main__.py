@@ -120,6 +120,7 @@ KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
     "verify": lambda rng, counts: _any(rng, counts, "verify", [*ENGINES, "free_scale", "cells"]),
     "survival": _alone("fuzz.times", "check_times"),
     "update": _alone("fuzz.changes", "check_changes"),
+    "sites": _alone("fuzz.sites", "check_sites"),
     "certificate": _certificates,
     "prox": _prox,
     "files": _files,

@@ -30,6 +30,9 @@ def counts_command(
     like: Path | None = option(
         DATA, "Counts of another site: cut the table into exactly its columns.", metavar="FILE"
     ),
+    withhold: int = option(
+        DATA, "Withhold the number of patterns with fewer rows.", metavar="ROWS", min=0, default=0
+    ),
     out: Path | None = file("Write the counts here, as JSON."),
 ) -> None:
     """Count the distinct rows of a table, for a card of several sites.
@@ -49,12 +52,13 @@ def counts_command(
     from milpscore.data import write_counts
 
     design = data.design("risk_score") if like is None else _alike(data, like)
-    write_counts(design, out, target=data.target)
-    single = int((design.merged.sums(design.rows) == 1).sum())
-    rows = int(design.rows.sum())
+    write_counts(design, out, target=data.target, withhold=withhold)
+    rows = design.merged.sums(design.rows)
+    small = int((rows < max(withhold, 2)).sum())
+    said = f"of which {small:,} " + ("are withheld" if withhold else "stand for one row alone")
     say(
-        f"{rows:,} rows are counted as {len(design.merged.y):,} patterns of "
-        f"{design.shape[1]} columns, {single:,} of them of one row alone: {out}",
+        f"{int(rows.sum()):,} rows are counted as {len(rows):,} patterns of {design.shape[1]} "
+        f"columns, {said}: {out}",
         output.quiet,
     )
 
@@ -82,7 +86,7 @@ def _alike(data: DataOptions, like: Path) -> Design:
 
 def pooled_sites(data: Any) -> Design:
     """Return the design of the counts that ``fit`` was given."""
-    from milpscore.data import counts_target, read_counts
+    from milpscore.data import counts_head, read_counts
 
     said = {
         "--bins": data.bins, "--thresholds": data.thresholds, "--encoding": data.encoding,
@@ -95,10 +99,19 @@ def pooled_sites(data: Any) -> Design:
     paths = [data.data, *map(Path, names_of(data.sites))]
     if odd := [path.name for path in paths if path.suffix != ".json"]:
         raise OptionError(f"{odd[0]} holds no counts: 'milpscore counts' writes them as .json")
+    withheld = 0
     for path in paths:
         require_file(path)
-        if (target := counts_target(path)) not in ("", data.target):
-            raise OptionError(f"{path.name} counts {target!r}, not {data.target!r}")
+        head = counts_head(path)
+        withheld += head.withheld
+        if head.target not in ("", data.target):
+            raise OptionError(f"{path.name} counts {head.target!r}, not {data.target!r}")
+    if withheld:
+        say(
+            f"Note: of {withheld} patterns the number of rows is withheld; the card and what is "
+            "proved of it are of the middle of their ranges. milpscore.withheld.fit_withheld "
+            "bounds every filling."
+        )
     return read_counts(*paths)
 
 

@@ -3,7 +3,8 @@ from .binner import Binner as Binner
 from .checking import encode_labels as encode_labels
 from .columns import apply_columns as apply_columns, read_thresholds as read_thresholds
 from .counts import (
-    counts_target as counts_target,
+    CountsHead as CountsHead,
+    counts_head as counts_head,
     read_counts as read_counts,
     write_counts as write_counts,
 )

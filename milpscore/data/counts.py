@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from msgspec import Struct
 
 from milpscore.core.design import Design, merge_rows
-from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.core.errors import DataError, NotApplicableError, OptionError, is_whole
 from milpscore.core.reading import parsed, text_of
 from milpscore.core.writing import write_text
 from milpscore.data.columns import ColumnFile, column_content
@@ -21,6 +21,7 @@ from milpscore.data.columns import ColumnFile, column_content
 KIND = "milpscore.counts"
 
 Label = bool | int | float | str
+Filling = Literal["least", "middle", "most"]
 
 
 class _CountsFile(Struct, forbid_unknown_fields=True):
@@ -35,9 +36,10 @@ class _CountsFile(Struct, forbid_unknown_fields=True):
     counts: list[int]
     weights: list[float]
     target: str = ""
+    least: list[int] = []  # rows at least, where small cells are withheld; ``counts`` at most
 
 
-def write_counts(design: Design, path: str | Path, target: str = "") -> Path:
+def write_counts(design: Design, path: str | Path, target: str = "", *, withhold: int = 0) -> Path:
     """Write the distinct rows of a design with their numbers: no row of the table stands alone.
 
     Sites that pool their counts need the same columns: make them from one set of cuts
@@ -51,6 +53,9 @@ def write_counts(design: Design, path: str | Path, target: str = "") -> Path:
         The JSON file to write.
     target : str
         The column that was scored, for the messages of whoever pools the counts.
+    withhold : int
+        Of patterns with fewer rows of a class than that the number is withheld: from 1 to one less.
+        See :func:`milpscore.withheld.fit_withheld`.
 
     Returns
     -------
@@ -59,13 +64,24 @@ def write_counts(design: Design, path: str | Path, target: str = "") -> Path:
     Raises
     ------
     NotApplicableError
-        The design holds class weights, or more than two classes or times.
+        The design holds class weights, or more than two classes or times; or cells are to be
+        withheld of rows that do not weigh 1 each.
+    OptionError
+        ``withhold`` is not a whole number >= 0.
     """
+    if not is_whole(withhold, 0):
+        raise OptionError(f"withhold must be a whole number >= 0, got {withhold!r}")
     if type(design) is not Design:
         raise NotApplicableError("counts are of rows of two classes, without times or boundaries")
     if design.class_factors not in (None, (Fraction(1), Fraction(1))):
         raise NotApplicableError("give class_weight when the counts of all sites are together")
     merged = design.merged
+    counts = merged.sums(design.rows).astype(np.int64)
+    small, weights = counts < withhold, merged.weight
+    if withhold and (weights != counts).any():
+        raise NotApplicableError("cells are withheld of rows that weigh 1 each")
+    least = np.where(small, 1, counts)
+    counts, weights = (np.where(small, withhold - 1, each) for each in (counts, weights))
     content = {
         "kind": KIND,
         "columns": [column_content(column) for column in design.columns],
@@ -73,16 +89,19 @@ def write_counts(design: Design, path: str | Path, target: str = "") -> Path:
         "classes": design.classes,
         "patterns": merged.X.tolist(),
         "y": merged.y.tolist(),
-        "counts": merged.sums(design.rows).astype(np.int64).tolist(),
-        "weights": merged.weight.tolist(),
+        "counts": counts.tolist(),
+        "weights": weights.tolist(),
         "target": target,
+        **({"least": least.tolist()} if withhold else {}),
     }  # fmt: skip
     path = Path(path)
     write_text(path, json.dumps(content, allow_nan=False) + "\n")
     return path
 
 
-def read_counts(*paths: str | Path, one_class: bool = False) -> Design:
+def read_counts(
+    *paths: str | Path, one_class: bool = False, withheld: Filling = "middle"
+) -> Design:
     """Return the design of all rows that some sites counted.
 
     What every engine does with it is what it would do with the rows: the same cards, bounds and
@@ -94,6 +113,8 @@ def read_counts(*paths: str | Path, one_class: bool = False) -> Design:
         Files of :func:`write_counts`.
     one_class : bool
         Whether rows of one class alone are taken, say of one site by itself.
+    withheld : {"least", "middle", "most"}
+        How many rows a cell has whose number is withheld.
 
     Returns
     -------
@@ -122,6 +143,13 @@ def read_counts(*paths: str | Path, one_class: bool = False) -> Design:
         np.concatenate([np.array(getattr(site, name)) for site in sites])
         for name in ("y", "counts", "weights")
     )
+    if withheld not in get_args(Filling):
+        known = ", ".join(get_args(Filling))
+        raise OptionError(f"withheld must be one of {known}, got {withheld!r}")
+    least = np.concatenate([np.array(site.least or site.counts) for site in sites])
+    if (least != counts).any() and withheld != "most":
+        weight = least if withheld == "least" else 0.5 * (least + counts)
+        counts = np.ceil(weight)
     if len(np.unique(y[weight > 0])) < 2 and not one_class:
         raise DataError("the counts of all sites are of one class: there is nothing to learn")
     merged = merge_rows(X, y, weight.astype(np.float64))
@@ -133,8 +161,15 @@ def read_counts(*paths: str | Path, one_class: bool = False) -> Design:
     )  # fmt: skip
 
 
-def counts_target(path: str | Path) -> str:
-    """Return the column that a file of counts says was scored; empty if it does not say.
+class CountsHead(NamedTuple):
+    """What a file of counts says of itself: the column scored ("" if unknown), cells withheld."""
+
+    target: str
+    withheld: int
+
+
+def counts_head(path: str | Path) -> CountsHead:
+    """Return what a file of counts says of itself.
 
     Parameters
     ----------
@@ -142,14 +177,16 @@ def counts_target(path: str | Path) -> str:
 
     Returns
     -------
-    str
+    CountsHead
 
     Raises
     ------
     DataError
         The file is damaged or missing.
     """
-    return str(_checked(Path(path)).target)
+    found = _checked(Path(path))
+    both = zip(found.least, found.counts, strict=False)
+    return CountsHead(str(found.target), sum(low < most for low, most in both))
 
 
 def _checked(path: Path) -> Any:
@@ -157,14 +194,16 @@ def _checked(path: Path) -> Any:
     found = parsed(text_of(path), _CountsFile, f"the counts in {path.name}")
     if found.kind != KIND:
         raise DataError(f"{path.name} does not hold counts: give a file of write_counts")
-    sizes: Sequence[int] = [len(part) for part in (found.y, found.counts, found.weights)]
+    least = found.least or found.counts
+    sizes: Sequence[int] = [len(part) for part in (found.y, found.counts, found.weights, least)]
     odd = (
         {*sizes} != {len(found.patterns)}
         or not found.patterns
         or {len(row) for row in found.patterns} != {len(found.columns)}
         or {*found.y} - {-1, 1}
-        or min(found.counts) < 1
+        or not all(1 <= low <= most for low, most in zip(least, found.counts, strict=True))
         or not all(0 < w < math.inf for w in found.weights)
+        or (found.least and found.weights != found.counts)
         or not {j for block in found.blocks for j in block} <= {*range(len(found.columns))}
         or found.classes[0] == found.classes[1]
     )

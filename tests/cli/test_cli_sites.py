@@ -77,6 +77,15 @@ def test_each_site_is_judged_by_the_others(sites: Path) -> None:
         site_worth(program, result, paths[:1])
 
 
+def test_withheld_cells_are_named(sites: Path) -> None:
+    out = sites / "small.json"
+    cuts = ("--thresholds", sites / "cuts.json", "--withhold", 12, "--out", out)
+    assert "are withheld" in run("counts", sites / "s0.csv", "--target", "ill", *cuts).output
+    found = run("fit", out, "--target", "ill", "--max-terms", 2, "--no-check")
+    assert found.exit_code == 0
+    assert "patterns the number of rows is withheld" in " ".join(found.output.split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
