@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from milpscore.constraints import Constraint, apply_constraints
+from milpscore.constraints.parts import Answers
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import Column, Design, FloatArray, IntArray
@@ -118,7 +120,10 @@ class Update:
     @property
     def sentences(self) -> list[str]:
         """What no small change gains, rung by rung."""
-        first, said, (low, high) = self.rungs[0], [], self.point_range
+        first, (low, high) = self.rungs[0], self.point_range
+        said: list[str] = []
+        if first.changes:  # the card itself breaks a limit: there is nothing to gain on
+            return said
         for rung in self.rungs[1:]:
             lines = "one line" if rung.changes == 1 else f"{rung.changes} lines"
             most = max(0.0, first.loss - rung.bound)
@@ -157,6 +162,7 @@ def update(
     new_lines: Binner | None = None,
     coef_min: int = -5,
     coef_max: int = 5,
+    constraints: Iterable[Constraint] = (),
     sample_weight: Any = None,
     time_limit: float = Options.time_limit,
     random_state: int = 0,
@@ -188,6 +194,9 @@ def update(
         Makes further lines of X that a change may add; by default those of the card alone.
     coef_min, coef_max : int
         Ranges of the points after a change, widened to those the card has.
+    constraints : iterable of Constraint
+        Limits on errors and gaps (``MaxErrors``, ``MaxFPR``, ``MinTPR``, ``MaxGap``): what the
+        answers of the new card must keep to. A number of changes that cannot is left out.
     sample_weight : array of shape (n,), optional
     time_limit : float
         Seconds for all rungs together, shared equally.
@@ -201,9 +210,10 @@ def update(
     Raises
     ------
     DataError
-        The rows lack features of the card, hold other labels, or one label alone.
+        The rows lack features of the card, hold other labels, or one label alone; or no card of so
+        few changes keeps to the limits.
     OptionError
-        ``changes`` is not a whole number from 0 on.
+        ``changes`` is not a whole number from 0 on, or a constraint speaks of points.
     """
     if not is_whole(changes, 0):
         raise OptionError(f"{{changes}} must be a whole number from 0 on, got {changes!r}")
@@ -216,6 +226,7 @@ def update(
         np.column_stack([design.X, total]), design.y > 0, sample_weight=design.weight,
         positive=True, columns=(*design.columns, Column(IN_USE, IN_USE)),
     )  # fmt: skip
+    rules = _of_answers(constraints, augmented)
     low, high = min(coef_min, int(points.min())), max(coef_max, int(points.max()))
     ranges: dict[str, Any] = {
         "coef_min": np.append(low - points, 1).tolist(),
@@ -232,13 +243,39 @@ def update(
             augmented, "risk_score", max_terms=r + 1, l0_penalty=0.0, progress=progress,
             scale=(min(ends), float(free.upper)),
             time_limit=clock.part(1.0 / (changes + 1 - r)), random_state=random_state,
-            **ranges,
+            constraints=rules, **ranges,
         )  # fmt: skip
         before = rungs[-1] if rungs else None
-        rungs.append(_rung(card, design, points, (low, high), r, program, result, before))
+        if result.card is not None:
+            made = _rung(card, design, points, (low, high), r, program, result, before, rules)
+            rungs.append(made)
         if result.termination is Termination.INTERRUPTED:
             break
-    return Update(card, stated, shifted, (low, high), tuple(rungs))
+    if not rungs:
+        raise DataError(f"no card of at most {changes} changes: {result.message}")
+    return _recorded(Update(card, stated, shifted, (low, high), tuple(rungs)))
+
+
+def _of_answers(constraints: Iterable[Constraint], design: Design) -> tuple[Constraint, ...]:
+    """Return limits on answers; OptionError for what speaks of points, which are changes here."""
+    rules = tuple(constraints)
+    for applied in apply_constraints(rules, design):
+        if not all(isinstance(part, Answers) for part in applied.parts):
+            raise OptionError(
+                f"{applied.name!r} speaks of points: an update takes limits on errors and gaps"
+            )
+    return rules
+
+
+def _recorded(made: Update) -> Update:
+    """Return the update with its table on every card, for the report."""
+    table = made.table.reset_index().astype(object)
+    rows = table.where(table.notna(), None).to_dict("records")
+    kept = [
+        replace(rung, card=replace(rung.card, certificate={**rung.card.certificate, "rungs": rows}))
+        for rung in made.rungs
+    ]
+    return replace(made, rungs=tuple(kept))
 
 
 def _known(card: Scorecard, X: Any) -> Scorecard:
@@ -304,6 +341,7 @@ def _rung(
     program: Program,
     result: Result,
     before: Rung | None,
+    rules: tuple[Constraint, ...],
 ) -> Rung:
     """Return the card of a rung; the one with fewer changes where that is as good."""
     found = result.card
@@ -314,7 +352,8 @@ def _rung(
     ).statement
     bare = Card(own, found.intercept)
     loss = evaluate(plain, bare).loss  # of the card that is shown, over its own columns
-    shown = shown_card(plain, bare, card.title, base_points=dict(card.base_points))
+    kept = replace(plain, constraints=apply_constraints(rules, design))
+    shown = shown_card(kept, bare, card.title, base_points=dict(card.base_points))
     statement, bound = program.statement, result.dual_bound
     assert statement.scales is not None
     everywhere = any_scale(statement, bound)

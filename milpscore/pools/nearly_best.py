@@ -95,10 +95,14 @@ def is_positive(scores: FloatArray, step: Fraction | None) -> BoolArray:
 
 
 def answers_of(statement: Statement, cards: Sequence[Card], scores: FloatArray) -> BoolArray:
-    """Answers (m, V) as the cards are printed: a risk is high from the share of positives on."""
+    """Answers (m, V) as the cards are printed: a risk is high from the share of positives on.
+
+    Cards made within limits on answers keep the decision of their fit.
+    """
     loss, link, rows = statement.loss, link_of(statement.loss), statement.design.merged
     fitted = is_positive(scores, statement.design.step)
-    if link is None or not isinstance(loss, RiskLoss):
+    limited = any(each.limits_answers for each in statement.constraints)
+    if link is None or not isinstance(loss, RiskLoss) or limited:
         return fitted
     share = rows.weight[rows.y > 0].sum() / rows.weight.sum()
     scales = np.array([float(card.scale or loss.fixed) for card in cards])

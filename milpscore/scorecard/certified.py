@@ -105,7 +105,8 @@ def certified_card(
         if isinstance(statement.loss, RiskLoss):
             certificate["loss_name"] = statement.loss.name
             certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
-    return _decided(replace(card, certificate=certificate), design, loss, threshold_by)
+    card, limited = replace(card, certificate=certificate), statement and _limits(statement)
+    return _decided(card, design, loss, threshold_by, limited=bool(limited))
 
 
 def shown_card(
@@ -127,7 +128,13 @@ def shown_card(
     else:
         threshold = shown.threshold + sum(base_points.values())
         shown = replace(shown, base_points=base_points, threshold=threshold)
-    return _decided(shown, statement.design, statement.loss_of(card), None, moved)
+    loss, limited = statement.loss_of(card), _limits(statement)
+    return _decided(shown, statement.design, loss, None, moved, limited=limited)
+
+
+def _limits(statement: Statement) -> bool:
+    """Whether constraints limit what rows are answered."""
+    return any(each.limits_answers for each in statement.constraints)
 
 
 def _printed(card: Scorecard, statement: Statement) -> Scorecard:
@@ -143,13 +150,14 @@ def _decided(
     loss: Any,
     threshold_by: str | None,
     moved: Fraction | None = None,
+    limited: bool = False,
 ) -> Scorecard:
     """The card with its risks and its decision, which is an edge of the groups of totals."""
     from milpscore.scorecard.decisions import with_cut, with_decision
 
     card = replace(card, risk=bare_scale(card, loss))
     if moved is None:
-        card = with_decision(card, threshold_by, design)
+        card = with_decision(card, threshold_by, design, limited)
     else:
         card = with_cut(card, card.printed_total(moved), "hand", design)
     return replace(card, risk=risk_scale(card, design, loss))

@@ -67,18 +67,19 @@ class DecisionBy(NamedTuple):
         raise OptionError(f"{{threshold_by}}; {_HOW}", threshold_by=given)
 
 
-def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
+def with_decision(card: Scorecard, given: Any, design: Design, limited: bool = False) -> Scorecard:
     """The card with the decision a rule chooses on the rows of a design; points and risks stay.
 
     A card that knows risks answers positive from the first total with the risk from which one
     would act; one that only decides, from the total of least cost on these rows. Without a rule a
     card of risks takes :data:`DEFAULT`, for a calibrated card the cut of the largest Youden index;
-    any other keeps the decision of its fit.
+    any other keeps the decision of its fit, as does one made within limits on answers: no other is
+    known to keep to them.
     """
     counted = design.weight > 0
     totals, weight = card.score_design(design.X)[counted], design.weight[counted]
     positive: Flags = design.y[counted] > 0
-    if given is None and (card.risk is None or not any(card.points)):
+    if given is None and (limited or card.risk is None or not any(card.points)):
         answered = card.rule.positive(totals)
         figures = decision_figures(answered, positive, weight)
         return _with_entries(card, decision={"by": "the fit", **figures})

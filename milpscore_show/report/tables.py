@@ -342,6 +342,26 @@ def again_table(subject: Subject, refits: Refits) -> Table | None:
     return Table(caption, heads, rows[:_MOST_ROWS])
 
 
+def rungs_table(record: Mapping[str, Any]) -> Table | None:
+    """What each number of changed lines gained on a card in use; None of another card."""
+    rungs = record.get("rungs")
+    if not isinstance(rungs, list) or not all(isinstance(each, Mapping) for each in rungs):
+        return None
+    ends = ("loss", "bound")
+    rows = [
+        (
+            str(each.get("card", "")),
+            str(each.get("changed") or DASH),
+            *(f"{x:.5f}" if isinstance(x := each.get(k), float) else DASH for k in ends),
+        )
+        for each in rungs
+    ]
+    marked = [k for k, each in enumerate(rungs) if each.get("changes") == record.get("changes")]
+    heads = ["Card", "Lines changed", "Mean loss", "No such card below"]
+    caption = "What changed, and what it gained on the rows of the update"
+    return Table(caption, heads, rows[:_MOST_ROWS], 2, marked[0] if marked else None)
+
+
 def power_table(card: Scorecard) -> tuple[str, Table | None]:
     """Who decides on the card, in a sentence and by feature; or why that is not known."""
     if len(card.used_features) > MOST_VOTERS:

@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from milpscore import solve
+from milpscore import Scorecard, solve, update
 from milpscore.certificate import certify, verify_certificate
-from milpscore.constraints import Exclude, MaxGap, make_constraint
+from milpscore.constraints import Exclude, MaxFPR, MaxGap, make_constraint
 from milpscore.core.card import Card
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.result import Claim
 from milpscore.data import make_design
 from milpscore.formulations import risk_score, slim
 from milpscore.pools import gap_front, group_gaps, pool
+from milpscore.scorecard import certified_card
 from milpscore_check.report import check
 
 SMALL: dict[str, Any] = {"coef_min": -2, "coef_max": 2, "max_terms": 3}
@@ -153,3 +154,47 @@ def test_groups_that_cannot_be_compared_are_refused(given: Any, message: str) ->
     X, y = table()
     with pytest.raises(FormulationError, match=message):
         slim(make_design(X, y), constraints=[MaxGap(*given)])
+
+
+@pytest.mark.parametrize("rules", [[MaxGap("tpr", "group", 0.05)], [MaxFPR(0.1)]], ids=str)
+def test_the_printed_decision_is_the_one_that_keeps_to_the_limit(rules: Any) -> None:
+    """A risk score once answered by the share of positives, whatever its limits were proved for."""
+    X, y = table()
+    design = make_design(X, y)
+    program = risk_score(design, constraints=rules, **SMALL)
+    result = solve(program, "tree")
+    card = certified_card(design, result, statement=program.statement)
+    answers = card.predict(X)
+    assert card.certificate["decision"]["by"] == "the fit"
+    if isinstance(rules[0], MaxFPR):
+        assert answers[y == 0].mean() <= 0.1
+    else:
+        shares = [answers[(y == 1) & (X["group"] == group)].mean() for group in (0, 1)]
+        assert abs(shares[0] - shares[1]) <= 0.05 + 1e-9
+    other = certified_card(design, result, statement=program.statement, threshold_by="prevalence")
+    assert other.certificate["decision"]["by"] != "the fit"
+    cards = pool(program, epsilon=0.05)
+    if isinstance(rules[0], MaxGap):
+        assert (group_gaps(cards, X["group"])["tpr"] <= 0.05 + 1e-9).all()
+
+
+def test_an_update_keeps_to_limits_on_answers() -> None:
+    X, y = table()
+    in_use = Scorecard.from_points(
+        {"a": 2, "b": -1, "c": 0, "group": 2}, threshold=2, classes=(0, 1), title="In use"
+    )
+    free = update(in_use, X, y, changes=2, coef_min=-2, coef_max=2, progress=False)
+    rules = [MaxGap("selection", "group", 0.1)]
+    made = update(
+        in_use, X, y, changes=2, coef_min=-2, coef_max=2, constraints=rules, progress=False
+    )
+    for rung, unlimited in zip(made.rungs, free.rungs, strict=True):
+        answers = rung.card.predict(X)
+        shares = [answers[X["group"] == group].mean() for group in (0, 1)]
+        assert abs(shares[0] - shares[1]) <= 0.1 + 1e-9
+        assert rung.loss >= unlimited.loss - 1e-9
+        assert rung.bound <= rung.loss + 1e-9
+        assert len(rung.changed) <= rung.changes
+    assert made.rungs[-1].card.certificate["rungs"][-1]["changes"] == 2
+    with pytest.raises(OptionError, match="speaks of points"):
+        update(in_use, X, y, constraints=[Exclude("a")])
