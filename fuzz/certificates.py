@@ -311,7 +311,7 @@ def read_cards(given: Any, p: int, n: int) -> Cards:
 def _rule(given: Any, p: int, n: int) -> dict[str, Any]:
     """Read one rule."""
     layout = {"used": "groups factors lower upper", "totals": "features lower upper",
-              "errors": "rows label count share"}  # fmt: skip
+              "errors": "rows label count share", "gap": "rows others share"}  # fmt: skip
     rule = entries(given, "name kind " + layout[given["kind"]])
     typed(rule["name"], str)
 

@@ -96,6 +96,8 @@ def _basis(
         raise Refused("it is of ordered classes, which 'milpscore verify' takes apart, not this")
     raw = Table(csv, source.get("encoding", "utf-8"), source.get("decimal", "."))
     cards, named = Cards(content["cards"], len(specs)), weights or source.get("weights_column")
+    if named == "":
+        raise Refused("the certificate names a column of weights without a name")
     # multipliers of single rows stand at a point's fifth place
     points = [
         point
@@ -103,7 +105,8 @@ def _basis(
         if type(point) is list and len(point) > 4
     ]
     wanted = {i for point in points for i in v.read(point[4], PAIR)[0]}
-    wanted.update(i for rule in cards.rules for i in rule.get("rows") or ())
+    sides = (rule.get(side) or () for rule in cards.rules for side in ("rows", "others"))
+    wanted.update(i for side in sides for i in side)
     rows = Rows(raw, source, target, named)
     data = rows.merged(wanted)
     alike = sum(len({*own}) < 2 for own in data.columns)

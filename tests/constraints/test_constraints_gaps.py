@@ -22,6 +22,7 @@ from milpscore.formulations import risk_score, slim
 from milpscore.pools import gap_front, group_gaps, pool
 from milpscore.scorecard import certified_card
 from milpscore_check.report import check
+from milpscore_check.values import Refused
 
 SMALL: dict[str, Any] = {"coef_min": -2, "coef_max": 2, "max_terms": 3}
 
@@ -115,6 +116,13 @@ def test_a_certificate_holds_the_card_to_its_gap(tmp_path: Path) -> None:
         with_classes.to_csv(csv, index=False)
         parts = {name: became for name, became, _ in check(csv, file)}
         assert parts["card"] == status
+    # a rule names both of its groups by itself, and rows that are not there are refused
+    first, _ = made.cards["rules"][:2]
+    alone = replace(made, cards={**made.cards, "rules": [first]}).sealed()
+    assert {name: became for name, became, _ in check(csv, alone.to_json(file))}["card"] == "proved"
+    far = {**first, "others": [*first["others"], 120]}
+    with pytest.raises(Refused, match="no row 120"):
+        check(csv, replace(made, cards={**made.cards, "rules": [far]}).sealed().to_json(file))
 
 
 def test_labels_of_rows_and_their_column_are_the_same_groups() -> None:
