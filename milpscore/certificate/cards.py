@@ -185,7 +185,7 @@ def _rules(part: Part, constraint: Any, design: Design) -> list[dict[str, Any]]:
         return [{"kind": "gap", "rows": one, "others": other, "share": most}]
     rows = np.flatnonzero(part.paid)
     label = {"max_fpr": -1, "min_tpr": 1}.get(constraint.kind, 0)
-    count = getattr(constraint, "count", None) and int(part.limit)
+    count = getattr(constraint, "count", None) and int(part.limit + part.before)
     share = getattr(constraint, "value", getattr(constraint, "share", None))
     if share is not None:
         share = str(1 - as_fraction(share) if label > 0 else as_fraction(share))
