@@ -56,6 +56,26 @@ class QuestionOrder:
     expected: float
     as_printed: float
 
+    @property
+    def sentence(self) -> str:
+        """The order and where to stop, as it stands on a form."""
+        parts = []
+        for question in self.questions[:-1]:
+            stops = [
+                said.format(exact_number(total))
+                for said, total in (
+                    ("{} or more", question.positive_from), ("below {}", question.negative_below)
+                )
+                if total is not None
+            ]  # fmt: skip
+            parts.append(f"{question.feature} (stop at {' or '.join(stops)})" if stops
+                         else question.feature)  # fmt: skip
+        parts.append(self.questions[-1].feature)
+        return (
+            f"Decided soonest, on average after {self.expected:.1f} of {len(parts)} questions, if "
+            f"asked in this order: {', '.join(parts)}."
+        )
+
     def to_text(self) -> str:
         """One line per question."""
         lines = [

@@ -16,7 +16,7 @@ from milpscore.core.errors import DataError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.writing import printable, write_text
-from milpscore.scorecard import Scorecard
+from milpscore.scorecard import Scorecard, question_order
 from milpscore.scorecard.rendering import (
     answers,
     attainable_totals,
@@ -71,6 +71,9 @@ ONE_COLUMN, ONE_PAGE = 16, 34
 
 A longer card is printed smaller still, and in two columns.
 """
+
+MOST_ASKED = 10
+"""Features of a card whose orders are compared for the form."""
 
 WARNING = "Not for clinical use before external validation."
 
@@ -267,11 +270,25 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
     foot = [*reading_sentences(card), proof.headline, *([proof.own] if proof.own else [])]
     if card.risk is not None:
         foot.append("Blue bars: the stated risk.")
+    foot += _asked(subject)
     sheet = card_html(card, foot, styled=False)
     return {
         "title": printable(card.title), "size": size, "sheet": sheet, "proof": proof,
         "boxes_json": _in_script(_boxes(card)),
     }  # fmt: skip
+
+
+def _asked(subject: Subject) -> list[str]:
+    """The order of questions that decides soonest, if every question has an end."""
+    card, raw = subject.card, subject.raw
+    used = [j for j, points in enumerate(card.points) if points]
+    numbers = {j for j in used if card.columns[j].kind == "numeric"}
+    if raw is None or numbers - {*card.flags} or not 2 <= len(card.used_features) <= MOST_ASKED:
+        return []
+    if raw[[card.columns[j].feature for j in numbers]].isna().any(axis=None):
+        return []  # a number that is missing has no answer
+    weight = subject.design.weight if len(raw) == len(subject.design.y) else None
+    return [question_order(card, raw, weight).sentence]
 
 
 def _boxes(card: Scorecard) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from milpscore.core.errors import DataError, NotApplicableError, SizeError
 from milpscore.data import Binner
 from milpscore.estimators import RiskScoreClassifier
 from milpscore.scorecard import question_order
+from milpscore_show.report import report
 
 
 def _card(threshold=5):
@@ -115,3 +118,25 @@ def test_what_has_no_order_is_refused():
     many = {f"x{j}": 1 for j in range(15)}
     with pytest.raises(SizeError):
         question_order(Scorecard.from_points(many), pd.DataFrame([dict.fromkeys(many, 0)]))
+
+
+def test_the_form_says_in_one_sentence_where_to_stop(tmp_path: Path) -> None:
+    card, X = _card(), _rows()
+    order = question_order(card, X)
+    said = order.sentence
+    assert f"after {order.expected:.1f} of 4 questions" in said
+    listed = said.partition("in this order: ")[2]
+    at = [listed.index(question.feature) for question in order.questions]
+    assert at == sorted(at)
+    for question in order.questions[:-1]:
+        if question.positive_from is not None:
+            assert f"stop at {question.positive_from} or more" in said
+    y = np.array([sum(_points(row).values()) >= 5 for row in X.to_dict("records")])
+    labels = np.where(y, card.classes[1], card.classes[0])
+    report(card, X, labels, path=tmp_path / "card.html", bootstraps=0, progress=False)
+    page = " ".join((tmp_path / "card.html").read_text(encoding="utf-8").split())
+    assert "Decided soonest, on average after" in page
+    # counted by the year, so that nothing is decided before it is known
+    by_unit = replace(Scorecard.from_points({"age": 1, "stroke": 2}, threshold=50), flags=())
+    report(by_unit, X, labels, path=tmp_path / "card.html", bootstraps=0, progress=False)
+    assert "Decided soonest" not in (tmp_path / "card.html").read_text(encoding="utf-8")
