@@ -37,14 +37,15 @@ def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, st
         alone = _of_errors(statement, np.asarray(paid, dtype=np.float64))
         if alone is None:
             continue
-        # what pays if it is answered negative, or positive, is wrong where it does
+        # what pays if it is answered negative, or positive, is wrong where it does; of a gap these
+        # are rows of both groups
         share = (allowed - float(paid[paid < 0].sum())) / float(np.abs(paid).sum())
         bound, found = _least(alone, share, clock.part(POLICY.limit_share))
         if bound > share + 1e-9:
             return None, (
                 f"no card meets '{name}' within the ranges and max_terms: every card answers at "
                 f"least {bound:.4g} of that weight wrongly, where {share:.4g} is allowed; loosen it"
-            )  # of gaps it is the weight of both groups that is answered against the limit
+            )
         if found is not None:
             mended = statement.with_best_intercept(found.coefficients)
             best = best if statement.violations(mended) else mended
