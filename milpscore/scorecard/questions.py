@@ -127,6 +127,12 @@ def question_order(card: Scorecard, X: Any, sample_weight: Any = None) -> Questi
     DataError
         The card has no points, or weights do not fit.
     """
+    values = apply_columns(card.columns, X, unseen="zero")
+    return order_of_rows(card, values, sample_weight)
+
+
+def order_of_rows(card: Scorecard, values: FloatArray, sample_weight: Any = None) -> QuestionOrder:
+    """Return the order of :func:`question_order` from the values of the card's columns, (n, p)."""
     features = card.used_features
     if not features:
         raise DataError("the card has no points: there is nothing to ask")
@@ -134,7 +140,6 @@ def question_order(card: Scorecard, X: Any, sample_weight: Any = None) -> Questi
         raise SizeError(
             f"{len(features)} features have too many orders: at most {POLICY.most_questions}"
         )
-    values = apply_columns(card.columns, X, unseen="zero")
     weight = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, float)
     if weight.shape != (len(values),) or not (weight >= 0).all() or not weight.sum() > 0:
         raise DataError("weights are one per row, not negative, and not all 0")

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from milpscore._version import __version__
 from milpscore.certificate import Certificate, Verification
 from milpscore.comparison import Comparison
@@ -16,7 +18,8 @@ from milpscore.core.errors import DataError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.writing import printable, write_text
-from milpscore.scorecard import Scorecard, question_order
+from milpscore.scorecard import Scorecard
+from milpscore.scorecard.questions import order_of_rows
 from milpscore.scorecard.rendering import (
     answers,
     attainable_totals,
@@ -280,15 +283,14 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
 
 def _asked(subject: Subject) -> list[str]:
     """The order of questions that decides soonest, if every question has an end."""
-    card, raw = subject.card, subject.raw
-    used = [j for j, points in enumerate(card.points) if points]
+    card, design = subject.card, subject.design
+    used = {j for j, points in enumerate(card.points) if points}
     numbers = {j for j in used if card.columns[j].kind == "numeric"}
-    if raw is None or numbers - {*card.flags} or not 2 <= len(card.used_features) <= MOST_ASKED:
+    if numbers - {*card.flags} or not 2 <= len(card.used_features) <= MOST_ASKED:
         return []
-    if raw[[card.columns[j].feature for j in numbers]].isna().any(axis=None):
-        return []  # a number that is missing has no answer
-    weight = subject.design.weight if len(raw) == len(subject.design.y) else None
-    return [question_order(card, raw, weight).sentence]
+    values = np.zeros((len(design.y), len(card.columns)))
+    values[:, [*used]] = design.X[:, [design.names.index(card.columns[j].name) for j in used]]
+    return [order_of_rows(card, values, design.weight).sentence]
 
 
 def _boxes(card: Scorecard) -> dict[str, Any]:
