@@ -64,7 +64,7 @@ def stack_imputations(tables: Iterable[Any], y: Any, sample_weight: Any = None) 
     Raises
     ------
     DataError
-        There is no table, or they differ in columns, types or rows; or a value is missing still.
+        No table was given, or the tables differ in columns or rows, or a value is still missing.
 
     References
     ----------
@@ -73,7 +73,7 @@ def stack_imputations(tables: Iterable[Any], y: Any, sample_weight: Any = None) 
     """
     frames = [pd.DataFrame(table) for table in tables]
     if not frames:
-        raise DataError("there is no imputed table to stack")
+        raise DataError("no imputed table to stack: give one at least")
     labels = np.asarray(y)
     for number, frame in enumerate(frames, start=1):
         if list(frame.columns) != list(frames[0].columns) or len(frame) != len(labels):
@@ -107,7 +107,7 @@ class MissingProducts:
     @property
     def names(self) -> list[str]:
         """The names of the columns, such as 'Lactate missing and Age >= 60'."""
-        return [f"{hole} missing and {other} >= {cut:g}" for hole, other, cut in self.products]
+        return [f"{hole} missing and {other} >= {cut:.15g}" for hole, other, cut in self.products]
 
     @property
     def constraints(self) -> list[Constraint]:
@@ -177,16 +177,18 @@ def missing_products(
     Raises
     ------
     DataError
-        The table lacks a column of one of these names.
+        The table lacks a column of one of these names, or has a name that is not text.
     """
     holes = table.isna()
+    if odd := [name for name in table.columns if not isinstance(name, str)]:
+        raise DataError(f"column names must be text, got {odd[0]!r}: rename the columns")
     chosen = list(table.columns[holes.any()]) if features is None else list(features)
     if unknown := [str(name) for name in (*chosen, *cuts) if name not in table.columns]:
         raise DataError(f"the table has no column {', '.join(unknown)}")
     found = []
     for hole, other in ((a, b) for a in chosen for b in cuts if a != b):
-        for cut in cuts[other]:
+        for cut in sorted({*map(float, cuts[other])}):
             both = int((holes[hole] & (table[other] >= cut)).sum())
             if min(both, int(holes[hole].sum()) - both) >= min_rows:
-                found.append((str(hole), str(other), float(cut)))
+                found.append((hole, other, cut))
     return MissingProducts(tuple(found))

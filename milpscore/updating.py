@@ -196,7 +196,8 @@ def update(
         Ranges of the points after a change, widened to those the card has.
     constraints : iterable of Constraint
         Limits on errors and gaps (``MaxErrors``, ``MaxFPR``, ``MinTPR``, ``MaxGap``): what the
-        answers of the new card must keep to. A number of changes that cannot is left out.
+        answers of the new card must keep to. A number of changes is left out if no card of it was
+        found, by proof or for lack of time.
     sample_weight : array of shape (n,), optional
     time_limit : float
         Seconds for all rungs together, shared equally.

@@ -17,22 +17,26 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.data import read_counts
 from milpscore.fitting import fit_card
+from milpscore.formulations import BEYOND, any_scale
 from milpscore.solvers.options import Options
 
 
 @dataclass(frozen=True, eq=False)
 class Withheld:
-    """A card, and what is proved of it whatever the withheld cells hold.
+    """A card, and what is proved of it for every filling of the withheld cells.
 
     Attributes
     ----------
     program, result :
-        Of the counts with every withheld cell in the middle of its range; the card is the result's.
+        The program of the counts with every withheld cell in the middle of its range, and its
+        answer with the card.
     least, most : float
         The ends of the card's objective over all fillings; each of them is attained, but for whole
         numbers of rows.
     bound : float
-        No card has a smaller objective for any filling.
+        No card has a smaller objective for any filling, at any of the ``scales``.
+    scales : (float, float) or None
+        The scales that the bound holds for; None if it holds for all, or the cards have none.
     rows : (int, int)
         All rows, at least and at most.
     """
@@ -42,14 +46,19 @@ class Withheld:
     least: float
     most: float
     bound: float
+    scales: tuple[float, float] | None
     rows: tuple[int, int]
 
     def __str__(self) -> str:
         low, high = self.rows
-        return (
-            f"{low:,} to {high:,} rows: whatever the withheld cells hold, the card's objective is "
-            f"from {self.least:.6g} to {self.most:.6g}, and no card's is below {self.bound:.6g}."
+        said = (
+            f"{low:,} to {high:,} rows: for every filling of the withheld cells the objective of "
+            f"the card lies from {self.least:.6g} to {self.most:.6g}, and that of no card below "
+            f"{self.bound:.6g}"
         )
+        if self.scales is None:
+            return f"{said}."
+        return f"{said}, at scales from {self.scales[0]:.3g} to {self.scales[1]:.3g}."
 
 
 def fit_withheld(
@@ -80,7 +89,7 @@ def fit_withheld(
         Seconds in all.
     progress : bool, optional
     **arguments :
-        Of the formulation.
+        Arguments of the formulation.
 
     Returns
     -------
@@ -89,9 +98,10 @@ def fit_withheld(
     Raises
     ------
     OptionError
-        There is no card.
+        No card was found.
     NotApplicableError
-        Of a formulation without exact cards, or limits on errors, which depend on the filling.
+        The formulation has no exact cards, or a constraint limits errors, which depend on the
+        filling.
     """
     clock = Clock.of(time_limit)
     middle, fewest, most = (
@@ -104,10 +114,14 @@ def fit_withheld(
     if any(rule.limits_answers for rule in program.statement.constraints):
         raise NotApplicableError("limits on errors depend on the withheld cells: leave them out")
     if result.card is None:
-        raise OptionError(f"there is no card: {result.message}")
-    _, low = fit_card(fewest, formulation, time_limit=max(clock.left, 0.0), **given)
+        raise OptionError(f"no card was found: {result.message}")
+    other, low = fit_card(fewest, formulation, time_limit=max(clock.left, 0.0), **given)
     ends = fewest.merged.weight, most.merged.weight
     share = float(ends[0].sum() / ends[1].sum())
+    bound, scales = low.dual_bound, other.statement.scales
+    everywhere = scales is None or any_scale(other.statement, bound)
+    if scales is not None and everywhere:
+        bound -= BEYOND  # what scales beyond the range searched may gain
     card, rows = result.card, most.merged
     loss = program.statement.loss_of(card)
     totals = FloatTotals(rows.X @ card.coefficients.astype(np.float64), 0.0)
@@ -115,7 +129,8 @@ def fit_withheld(
     penalty = program.statement.penalty(card.coefficients)
     return Withheld(
         program, result, penalty - _largest_mean(-lost, *ends),
-        penalty + _largest_mean(lost, *ends), share * max(low.dual_bound, 0.0),
+        penalty + _largest_mean(lost, *ends), share * max(bound, 0.0),
+        None if everywhere or scales is None else (float(scales.lower), float(scales.upper)),
         (int(ends[0].sum()), int(ends[1].sum())),
     )  # fmt: skip
 

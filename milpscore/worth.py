@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import Card, TotalCuts
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, MilpscoreError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.data import apply_columns, make_design, read_counts
+from milpscore.data.checking import patient_codes
 from milpscore.fitting import fit_card
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
@@ -134,10 +135,10 @@ def card_worth(
     """
     assert result.card is not None
     design, random = program.statement.design, np.random.default_rng(random_state)
-    if patients is None:
-        folds, sampled = _folds(design, random)
-    else:
-        folds, sampled = _patient_folds(design, random, np.asarray(patients))
+    codes = patient_codes(design, patients)
+    folds, sampled = (
+        _folds(design, random) if codes is None else _patient_folds(design, random, codes)
+    )
     rows = sum(len(test) for _, test in folds)
     own = _auc(design, _totals(design.X, result.card.coefficients))
     uncut = not any(column.kind in ("interval", "step") for column in design.columns)
@@ -192,9 +193,9 @@ class SiteWorth(NamedTuple):
     site : str
     rows : int
     auc : float
-        Of the card of all sites; NaN where the site has one class alone.
+        AUC of the card of all sites; NaN if the site has one class alone.
     auc_left_out : float
-        Of a card that the fast mode made from the other sites.
+        AUC of a card that the fast mode made from the other sites.
     stated, observed : float
         The mean risk that this card states for the site's rows, and the share of positives among
         them; ``stated`` is NaN of a card without risks.
@@ -263,12 +264,10 @@ def site_worth(program: Program, result: Result, paths: Sequence[str | Path]) ->
 
 
 def _patient_folds(
-    design: Design, random: np.random.Generator, patients: npt.NDArray[Any]
+    design: Design, random: np.random.Generator, codes: IntArray
 ) -> tuple[list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]], bool]:
     """Return the folds of :func:`_folds`, each patient's rows in one of them."""
-    if design.counts is not None or patients.shape != design.y.shape:
-        raise DataError(f"{len(design.y)} rows that are not merged need one patient each")
-    _, first, codes = np.unique(patients, return_index=True, return_inverse=True)
+    _, first = np.unique(codes, return_index=True)
     ill = np.bincount(codes, weights=design.y > 0) > 0
     weight = np.bincount(codes, weights=design.weight).astype(np.float64)
     whole = replace(

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from milpscore import RiskScoreClassifier, solve
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.result import Claim
 from milpscore.data import make_design
+from milpscore.data.checking import patient_codes
 from milpscore.formulations import risk_score
 from milpscore.holes import Imputed, missing_products, stack_imputations
 from milpscore.metrics import auc, auc_variance, rubin
 from milpscore.penalties import L1
 from milpscore.pools import risk_intervals, stability
-from milpscore.pools.redraws import patient_codes, resampled
+from milpscore.pools.redraws import resampled
 from milpscore.scorecard import certified_card
-from milpscore.worth import card_worth
+from milpscore.worth import _patient_folds, card_worth
 
 
 def imputed(rows: int = 80, count: int = 3, seed: int = 0) -> tuple[Imputed, Any]:
@@ -75,6 +75,10 @@ def test_the_rows_of_a_patient_are_drawn_and_left_out_together() -> None:
     alone, together = (card_worth(program, result, patients=own) for own in (None, made.patients))
     assert together.rows == alone.rows == 240
     assert together.auc_new != alone.auc_new
+    folds, _ = _patient_folds(design, np.random.default_rng(0), codes)
+    assert sorted(np.concatenate([test for _, test in folds]).tolist()) == [*range(240)]
+    for train, test in folds:
+        assert not {*codes[train].tolist()} & {*codes[test].tolist()}
     card = certified_card(design, result, statement=program.statement)
     wide = risk_intervals(program, card, patients=made.patients, bootstraps=30, progress=False)
     thin = risk_intervals(program, card, bootstraps=30, progress=False)
@@ -151,6 +155,8 @@ def test_holes_that_cannot_be_filled_so_are_refused() -> None:
         stack_imputations([X, X[["b", "a"]]], [0, 1, 1])
     with pytest.raises(DataError, match="missing values in b"):
         stack_imputations([X, X.assign(b=[1, np.nan, 0])], [0, 1, 1])
+    with pytest.raises(DataError, match="must be text"):
+        missing_products(pd.DataFrame({0: [1.0]}), {})
     with pytest.raises(DataError, match="no column Aeg"):
         missing_products(X, {"Aeg": [1]})
     taken = pd.DataFrame({"a": [np.nan] * 30 + [1.0] * 30, "b": [0, 1] * 30})
@@ -174,5 +180,7 @@ def test_holes_that_cannot_be_filled_so_are_refused() -> None:
 def test_one_imputation_is_the_table_itself() -> None:
     made, y = imputed(count=1)
     assert made.weight.tolist() == [1.0] * 80
-    fitted = LogisticRegression().fit(made.X, y)
-    assert fitted.score(made.X, made.y) > 0.5
+    designs = make_design(made.X, made.y, sample_weight=made.weight), make_design(made.X, y)
+    cards = [solve(risk_score(each, max_terms=2), "tree") for each in designs]
+    assert designs[0].fingerprint == designs[1].fingerprint
+    assert cards[0].objective == cards[1].objective

@@ -55,7 +55,8 @@ def test_bound_and_ends_hold_for_every_filling(tmp_path: Path, seed: int) -> Non
     assert 0.0 < found.bound <= least + 1e-9
     assert found.bound <= found.least <= found.result.objective <= found.most
     assert found.rows == (int(low.weight.sum()), int(high.weight.sum()))
-    assert "whatever the withheld cells hold" in str(found)
+    assert found.scales is None
+    assert "for every filling of the withheld cells" in str(found)
 
 
 def test_without_withheld_cells_the_bound_is_the_search(tmp_path: Path) -> None:
@@ -64,6 +65,27 @@ def test_without_withheld_cells_the_bound_is_the_search(tmp_path: Path) -> None:
     assert found.least == pytest.approx(found.most)
     assert found.bound == pytest.approx(found.result.dual_bound)
     assert "least" not in json.loads(paths[0].read_text())
+
+
+def test_weights_of_other_sites_stay(tmp_path: Path) -> None:
+    """A site that withholds cells once made all sites' weights those of its rows."""
+    few = write_counts(design([[0.0], [1.0], [1.0]], [1, -1, -1]), tmp_path / "a.json", withhold=4)
+    halves = design([[0.0], [1.0], [2.0]], [1, -1, 1], [0.5, 1.5, 2.5])
+    other = write_counts(halves, tmp_path / "b.json")
+    for end, number in (("least", 1.0), ("middle", 2.0), ("most", 3.0)):
+        found = read_counts(few, other, withheld=end)  # type: ignore[arg-type]
+        weight = dict(zip(found.X[:, 0].tolist(), found.weight.tolist(), strict=True))
+        assert weight == {0.0: number + 0.5, 1.0: number + 1.5, 2.0: 2.5}
+
+
+def test_a_free_scale_says_where_its_bound_holds(tmp_path: Path) -> None:
+    paths, card = written(tmp_path, 3), {"max_terms": 1, "l0_penalty": 0.0}
+    narrow = fit_withheld(paths, scale=(1.0, 1.5), progress=False, **card)
+    assert narrow.scales == (1.0, 1.5)
+    assert "at scales from 1 to 1.5" in str(narrow)
+    wide = fit_withheld(paths, progress=False, **card)
+    assert wide.scales is None or wide.scales[0] < 1.0
+    assert wide.bound <= narrow.bound + 1e-9
 
 
 def test_no_small_number_leaves_the_site(tmp_path: Path) -> None:

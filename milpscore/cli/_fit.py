@@ -44,6 +44,7 @@ from milpscore.cli.groups import (
     option,
     settable,
 )
+from milpscore.cli.sites import filled_in
 from milpscore.cli.survival import survival_report, timed_card, timed_design, timed_source
 from milpscore.core.clock import Clock
 from milpscore.core.errors import (
@@ -159,11 +160,12 @@ def fit_command(
     how: dict[str, Any] = {"heuristic": heuristic, "polish": polish}
     if sample is not None:
         how |= {"rows": sample, "confidence": confidence}
-    find = _finder(sample, time, entry)
+    find, filling = _finder(sample, time, entry), filled_in(data, certificate)
     with noting_interrupts() as interrupted:
         names, table, program, result, sample_bound, seconds = find(
             _Ask(data, card.name, arguments, solving, output, words, how)
         )
+    result = replace(result, caveat=result.caveat or filling)
     design = program.statement.design
     tell_warnings(design, output.quiet)
     title = f"{data.target}, scored by {spelt(card.name)}"

@@ -71,7 +71,7 @@ def _alike(data: DataOptions, like: Path) -> Design:
     X, y, _, given = data.read(rows=True, missing="bin")
     if y is None:
         raise OptionError("--like takes tables that fit into memory")
-    values = apply_columns(other.columns, X, unseen="zero")
+    values = apply_columns(other.columns, X)  # a value that the other site lacks is an error
     if given["positive"] != other.classes[1]:
         raise OptionError(
             f"{like.name} scores {other.classes[1]!r}, this table {given['positive']!r}: say "
@@ -86,7 +86,7 @@ def _alike(data: DataOptions, like: Path) -> Design:
 
 def pooled_sites(data: Any) -> Design:
     """Return the design of the counts that ``fit`` was given."""
-    from milpscore.data import counts_head, read_counts
+    from milpscore.data import read_counts
 
     said = {
         "--bins": data.bins, "--thresholds": data.thresholds, "--encoding": data.encoding,
@@ -96,28 +96,40 @@ def pooled_sites(data: Any) -> Design:
     }  # fmt: skip
     if given := [name for name, value in said.items() if value is not None]:
         raise OptionError(f"counts are made already: leave out {', '.join(given)}")
+    return read_counts(*_paths(data))
+
+
+def _paths(data: Any) -> list[Path]:
+    """Return the sites' files of counts, each of the target that was asked for."""
+    from milpscore.data import counts_head
+
     paths = [data.data, *map(Path, names_of(data.sites))]
     if odd := [path.name for path in paths if path.suffix != ".json"]:
         raise OptionError(f"{odd[0]} holds no counts: 'milpscore counts' writes them as .json")
-    withheld = 0
     for path in paths:
         require_file(path)
-        head = counts_head(path)
-        withheld += head.withheld
-        if head.target not in ("", data.target):
-            raise OptionError(f"{path.name} counts {head.target!r}, not {data.target!r}")
-    if withheld:
-        say(
-            f"Note: of {withheld} patterns the number of rows is withheld; the card and what is "
-            "proved of it are of the middle of their ranges. milpscore.withheld.fit_withheld "
-            "bounds every filling."
+        if (target := counts_head(path).target) not in ("", data.target):
+            raise OptionError(f"{path.name} counts {target!r}, not {data.target!r}")
+    return paths
+
+
+def filled_in(data: Any, certificate: Path | None) -> str:
+    """Return for which filling of withheld cells a bound holds; empty if no cell is withheld."""
+    if not data.counted:
+        return ""
+    from milpscore.data import counts_head
+
+    withheld = sum(counts_head(path).withheld for path in _paths(data))
+    if withheld and certificate is not None:
+        raise OptionError(
+            f"the numbers of rows of {withheld} patterns are withheld, and a certificate is of "
+            "rows: leave out --certificate; milpscore.withheld.fit_withheld bounds every filling"
         )
-    return read_counts(*paths)
+    return f"for the middle of {withheld} withheld ranges" if withheld else ""
 
 
 def worth_by_site(program: Program, result: Result, data: Any) -> list[SiteWorth] | None:
     """Judge a card by cards of the other sites; None of more than two classes."""
     from milpscore.worth import site_worth
 
-    paths = [data.data, *map(Path, names_of(data.sites))]
-    return site_worth(program, result, paths) if program.kind == "exact" else None
+    return site_worth(program, result, _paths(data)) if program.kind == "exact" else None

@@ -163,8 +163,9 @@ class MaxGap(Constraint):
     Parameters
     ----------
     rate : {"tpr", "fpr", "selection"}
-        Of the positive rows, of the negative ones, or of all. Both of the first two together are
-        equalised odds (Hardt, Price and Srebro 2016), "selection" is demographic parity.
+        The share answered positive among the positive rows, the negative rows, or all rows. Limits
+        on the first two together are equalised odds (Hardt, Price and Srebro 2016), a limit on
+        "selection" is demographic parity.
     by : str, or n labels
         A raw feature or a design column, the values of which are the groups; or each row's group.
         A column that must not have points is taken out by :class:`Exclude`.

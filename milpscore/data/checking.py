@@ -14,8 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import FloatArray, IntArray, as_fraction, count_distinct, unmasked
-from milpscore.core.errors import DataError, SizeError, listing, near_matches
+from milpscore.core.design import (
+    Design,
+    FloatArray,
+    IntArray,
+    as_fraction,
+    count_distinct,
+    unmasked,
+)
+from milpscore.core.errors import DataError, NotApplicableError, SizeError, listing, near_matches
 from milpscore.data.cells import said_of
 from milpscore.data.policy import POLICY
 
@@ -471,6 +478,18 @@ def missing_counts(frame: pd.DataFrame) -> dict[str, int]:
     """Count the missing values of each column that has some."""
     counts = frame.isna().sum()
     return {str(name): int(count) for name, count in counts.items() if count}
+
+
+def patient_codes(design: Design, patients: Any) -> IntArray | None:
+    """Return the number of each row's patient, shape (n,); None if rows are of their own."""
+    if patients is None:
+        return None
+    if design.counts is not None:
+        raise NotApplicableError("the rows of this table are merged: their patients are not known")
+    codes, _ = pd.factorize(np.asarray(patients))
+    if codes.shape != design.y.shape or (codes < 0).any():
+        raise DataError(f"{len(design.y)} rows need one patient each")
+    return np.asarray(codes, dtype=np.int64)
 
 
 def row_weights(sample_weight: Any, rows: int) -> FloatArray:

@@ -54,8 +54,8 @@ def write_counts(design: Design, path: str | Path, target: str = "", *, withhold
     target : str
         The column that was scored, for the messages of whoever pools the counts.
     withhold : int
-        Of patterns with fewer rows of a class than that the number is withheld: from 1 to one less.
-        See :func:`milpscore.withheld.fit_withheld`.
+        Withhold the number of rows of patterns that fewer rows of a class have: the file says 1 to
+        one less than this. See :func:`milpscore.withheld.fit_withheld`. 0 withholds nothing.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def read_counts(
     one_class : bool
         Whether rows of one class alone are taken, say of one site by itself.
     withheld : {"least", "middle", "most"}
-        How many rows a cell has whose number is withheld.
+        The number of rows to take for a withheld one: an end of its range, or the middle.
 
     Returns
     -------
@@ -147,9 +147,10 @@ def read_counts(
         known = ", ".join(get_args(Filling))
         raise OptionError(f"withheld must be one of {known}, got {withheld!r}")
     least = np.concatenate([np.array(site.least or site.counts) for site in sites])
-    if (least != counts).any() and withheld != "most":
-        weight = least if withheld == "least" else 0.5 * (least + counts)
-        counts = np.ceil(weight)
+    if withheld != "most":
+        filled = least if withheld == "least" else 0.5 * (least + counts)
+        weight = np.where(least < counts, filled, weight)  # withheld rows weigh 1 each
+        counts = np.where(least < counts, np.ceil(filled), counts)
     if len(np.unique(y[weight > 0])) < 2 and not one_class:
         raise DataError("the counts of all sites are of one class: there is nothing to learn")
     merged = merge_rows(X, y, weight.astype(np.float64))

@@ -130,7 +130,7 @@ def rubin(estimates: npt.ArrayLike, variances: npt.ArrayLike, level: float = 0.9
     Parameters
     ----------
     estimates, variances : arrays of shape (M,)
-        Of each table, M >= 2: say its AUC and :func:`auc_variance`.
+        The estimate of each table, say its AUC, and its variance (:func:`auc_variance`); M >= 2.
     level : float in (0, 1)
 
     Returns

@@ -14,12 +14,11 @@ from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
-from milpscore.core.result import Result
-from milpscore.losses import LINKS
-from milpscore.losses.kinds import link_of
+from milpscore.core.result import Result, Termination
 from milpscore.pools._front import sharpened
-from milpscore.pools.nearly_best import Pool, answers_of, intercepts_of, points_of
+from milpscore.pools.nearly_best import Pool, answers_of, intercepts_of, points_of, risks_of
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 
@@ -181,7 +180,8 @@ def gap_front(
     DataFrame
         A row per limit, the strictest first: ``limit``, ``objective``, ``loss``, ``dual_bound``,
         ``mip_gap``, ``claim`` and the Result. A card within a stricter limit starts the next
-        search, and a bound for a looser one holds for it as well.
+        search, and a bound for a looser one holds for it as well. After an interrupt (Ctrl-C): the
+        limits so far.
 
     Raises
     ------
@@ -193,13 +193,17 @@ def gap_front(
     if program.restated is None:
         raise NotApplicableError("this program does not know its arguments: build it anew")
     asked, own = sorted({*map(float, gaps)}), program.arguments.get("constraints") or ()
+    limited = list(rates)
     clock, results, start = Clock.of(time_limit), dict[int, Result](), None
-    for at, limit in enumerate(asked):
-        rules = [*own, *(MaxGap(rate, by, limit) for rate in rates)]
-        stated = program.restated({**program.arguments, "constraints": rules})
-        left = clock.left / (len(asked) - at)
-        results[at] = solve(stated, solver, warm_start=start, time_limit=left, **options)
-        start = results[at].card or start
+    with heeding_interrupts():  # between the solves: the limits that are done stay
+        for at, limit in enumerate(asked):
+            rules = [*own, *(MaxGap(rate, by, limit) for rate in limited)]
+            stated = program.restated({**program.arguments, "constraints": rules})
+            left = clock.left / (len(asked) - at)
+            results[at] = solve(stated, solver, warm_start=start, time_limit=left, **options)
+            start = results[at].card or start
+            if results[at].termination is Termination.INTERRUPTED:
+                break
     known = sharpened(results)  # a bound for a looser limit holds for a stricter one
     figures = [
         (each.objective, each.loss, each.dual_bound, each.gap, str(each.claim), each)
@@ -207,7 +211,7 @@ def gap_front(
     ]
     names = ["objective", "loss", "dual_bound", "mip_gap", "claim", "result"]
     table = pd.DataFrame(figures, columns=names)
-    table.insert(0, "limit", asked)
+    table.insert(0, "limit", asked[: len(known)])
     return table
 
 
@@ -232,10 +236,9 @@ def _miscalibrated(
     pool: Pool, part: slice, scores: FloatArray, weights: dict[str, FloatArray]
 ) -> FloatArray:
     """Return the largest distance of a group's mean risk from its share of positives, per card."""
-    loss: Any = pool.statement.loss
-    if (link := link_of(loss)) is None:
+    risks = risks_of(pool.statement, pool.cards[part], scores)
+    if risks is None:
         return np.full(scores.shape[1], np.nan)
-    scales = np.array([float(card.scale or loss.fixed) for card in pool.cards[part]])
     shares = weights["selection"]
-    off = shares @ (LINKS[link](scores / scales) - (pool.statement.design.y > 0)[:, None])
+    off = shares @ (risks - (pool.statement.design.y > 0)[:, None])
     return np.asarray(np.abs(off[~np.isnan(shares).any(axis=1)]).max(axis=0))

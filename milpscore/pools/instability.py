@@ -11,10 +11,8 @@ import pandas as pd
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError, is_whole
 from milpscore.core.program import Program
-from milpscore.losses import LINKS
-from milpscore.losses.kinds import link_of
 from milpscore.pools import BOOTSTRAPS
-from milpscore.pools.nearly_best import Pool, intercepts_of, points_of
+from milpscore.pools.nearly_best import Pool, intercepts_of, points_of, risks_of
 from milpscore.pools.redraws import CardsAgain, Redrawn, redrawn
 from milpscore.scorecard import Scorecard
 
@@ -160,10 +158,8 @@ def _means(risks: FloatArray, line: Any, counts: FloatArray) -> FloatArray:
 
 def _pool_risks(pool: Pool, X: FloatArray) -> FloatArray:
     """Return the risks that the cards of a pool state for rows X; shape (V, m)."""
-    loss: Any = pool.statement.loss
-    link = link_of(loss)
-    if link is None or not len(pool):
-        raise NotApplicableError("the pool has no cards that state risks")
-    scales = np.array([float(card.scale or loss.fixed) for card in pool.cards])
     scores = X @ points_of(pool.cards, X.shape[1]).T.astype(np.float64) + intercepts_of(pool.cards)
-    return np.asarray(LINKS[link](scores / scales)).T
+    risks = risks_of(pool.statement, pool.cards, scores)
+    if risks is None or not len(pool):
+        raise NotApplicableError("the pool has no cards that state risks")
+    return risks.T

@@ -99,15 +99,23 @@ def answers_of(statement: Statement, cards: Sequence[Card], scores: FloatArray) 
 
     Cards made within limits on answers keep the decision of their fit.
     """
-    loss, link, rows = statement.loss, link_of(statement.loss), statement.design.merged
-    fitted = is_positive(scores, statement.design.step)
+    rows, fitted = statement.design.merged, is_positive(scores, statement.design.step)
     limited = any(each.limits_answers for each in statement.constraints)
-    if link is None or not isinstance(loss, RiskLoss) or limited:
+    risks = None if limited else risks_of(statement, cards, scores)
+    if risks is None:
         return fitted
     share = rows.weight[rows.y > 0].sum() / rows.weight.sum()
-    scales = np.array([float(card.scale or loss.fixed) for card in cards])
-    high = LINKS[link](scores / scales) >= share - RISK_ROUNDING
+    high = risks >= share - RISK_ROUNDING
     return np.where([card.coefficients.any() for card in cards], high, fitted)
+
+
+def risks_of(statement: Statement, cards: Sequence[Card], scores: FloatArray) -> FloatArray | None:
+    """Return the risks (m, V) that cards state at their scores; None if they state none."""
+    loss, link = statement.loss, link_of(statement.loss)
+    if link is None or not isinstance(loss, RiskLoss):
+        return None
+    scales = np.array([float(card.scale or loss.fixed) for card in cards])
+    return np.asarray(LINKS[link](scores / scales))
 
 
 def _rounding(scores: FloatArray, step: Fraction | None) -> float:

@@ -17,7 +17,6 @@ import pandas as pd
 from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 from milpscore.core.errors import (
-    DataError,
     MilpscoreError,
     NotApplicableError,
     OptionError,
@@ -25,6 +24,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
+from milpscore.data.checking import patient_codes
 from milpscore.fitting import fit_card
 from milpscore.metrics import SelectionStability, selection_stability
 from milpscore.pools import BOOTSTRAPS
@@ -127,18 +127,6 @@ def resampled(
         design.X[there], design.y[there], weight, design.columns, design.blocks, design.classes,
         counts=drawn[there], class_factors=design.class_factors,
     )  # fmt: skip
-
-
-def patient_codes(design: Design, patients: Any) -> IntArray | None:
-    """Return the number of each row's patient, (n,); None if rows are of their own."""
-    if patients is None:
-        return None
-    if design.counts is not None:
-        raise NotApplicableError("the rows of this table are merged: their patients are not known")
-    codes, _ = pd.factorize(np.asarray(patients))
-    if codes.shape != design.y.shape or (codes < 0).any():
-        raise DataError(f"{len(design.y)} rows need one patient each")
-    return np.asarray(codes, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -327,7 +315,7 @@ def stability(
     pool : Pool, optional
         The program's: adds the share of its cards that use each feature.
     patients : array of shape (n,), optional
-        Of a program: whose row each is; the rows of a patient are drawn together.
+        The patient of each row, if the model is a program: rows of a patient are drawn together.
     bootstraps : int
     n_jobs : int
         Processes (joblib); the answer does not depend on it.

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from milpscore import solve
+from milpscore import Scorecard, solve
 from milpscore.cli.app import app
 from milpscore.core.errors import OptionError
 from milpscore.data import read_counts
@@ -81,9 +81,27 @@ def test_withheld_cells_are_named(sites: Path) -> None:
     out = sites / "small.json"
     cuts = ("--thresholds", sites / "cuts.json", "--withhold", 12, "--out", out)
     assert "are withheld" in run("counts", sites / "s0.csv", "--target", "ill", *cuts).output
-    found = run("fit", out, "--target", "ill", "--max-terms", 2, "--no-check")
+    fit = ("fit", out, "--target", "ill", "--max-terms", 2, "--no-check")
+    card = sites / "small-card.json"
+    found = run(*fit, "--out", card)
     assert found.exit_code == 0
-    assert "patterns the number of rows is withheld" in " ".join(found.output.split())
+    said = " ".join(found.output.split())
+    assert "The bound holds for the middle of" in said
+    assert "withheld ranges" in said
+    assert "withheld ranges" in Scorecard.load(card).certificate["caveat"]
+    refused = run(*fit, "--certificate", sites / "no.json")
+    assert refused.exit_code == 2
+    assert "leave out --certificate" in " ".join(refused.output.split())
+    assert not (sites / "no.json").exists()
+
+
+def test_a_value_that_the_first_site_lacks_is_named(sites: Path) -> None:
+    other = pd.read_csv(sites / "s1.csv").assign(Sex=lambda table: table["Sex"].replace("f", "x"))
+    other.to_csv(sites / "odd.csv", index=False)
+    cuts = ("--like", sites / "s0.json", "--out", sites / "odd.json")
+    found = run("counts", sites / "odd.csv", "--target", "ill", *cuts)
+    assert found.exit_code == 2
+    assert "'x'" in found.output
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from milpscore.certificate import certify, verify_certificate
 from milpscore.constraints import Exclude, MaxFPR, MaxGap, make_constraint
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError, OptionError
-from milpscore.core.result import Claim
+from milpscore.core.result import Claim, Termination
 from milpscore.data import make_design
 from milpscore.formulations import risk_score, slim
-from milpscore.pools import gap_front, group_gaps, pool
+from milpscore.pools import fairness, gap_front, group_gaps, pool
 from milpscore.scorecard import certified_card
 from milpscore_check.report import check
 from milpscore_check.values import Refused
@@ -98,6 +98,23 @@ def test_the_front_says_what_each_limit_costs() -> None:
         assert result.objective == pytest.approx(best.objective, abs=1e-9)
 
 
+def test_an_interrupt_keeps_the_limits_that_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table()
+    calls = iter(range(9))
+
+    def stopped(*given: Any, **options: Any) -> Any:
+        result = solve(*given, **options)
+        ended = Termination.INTERRUPTED if next(calls) == 1 else result.termination
+        return replace(result, termination=ended)
+
+    monkeypatch.setattr(fairness, "solve", stopped)
+    limits = iter((0.05, 0.2, 1.0))
+    front = gap_front(slim(make_design(X, y), **SMALL), "group", iter(["tpr"]), limits)
+    assert front["limit"].tolist() == [0.05, 0.2]
+    for limit, result in zip(front["limit"], front["result"], strict=True):
+        assert gap(result.card, X, y, "tpr") <= limit + 1e-9  # rates may be an iterator
+
+
 def test_a_certificate_holds_the_card_to_its_gap(tmp_path: Path) -> None:
     X, y = table()
     rules = [MaxGap("tpr", "group", 0.05), Exclude("group")]
@@ -166,7 +183,7 @@ def test_groups_that_cannot_be_compared_are_refused(given: Any, message: str) ->
 
 @pytest.mark.parametrize("rules", [[MaxGap("tpr", "group", 0.05)], [MaxFPR(0.1)]], ids=str)
 def test_the_printed_decision_is_the_one_that_keeps_to_the_limit(rules: Any) -> None:
-    """A risk score once answered by the share of positives, whatever its limits were proved for."""
+    """A risk score once answered by the share of positives, which no limit was proved for."""
     X, y = table()
     design = make_design(X, y)
     program = risk_score(design, constraints=rules, **SMALL)

@@ -108,7 +108,7 @@ def test_the_report_lists_the_interval_of_every_total(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_intervals_cover_the_true_mean_risk_of_each_total() -> None:
-    """Of 40 cohorts; benchmarks/bench_intervals.py counts 200."""
+    """Count 40 cohorts; benchmarks/bench_intervals.py counts 200."""
     whole, _, true = cohort(100_000, 10**6)
     covered, weight = [], []
     for seed in range(40):
