@@ -149,6 +149,21 @@ def test_slopes_halved_at_every_node_lose_nothing(
     assert str(result.claim) == "optimal"
 
 
+def test_steep_slopes_of_a_fixed_column_are_ruled_out_by_few_nodes() -> None:
+    rng = np.random.default_rng(6)
+    X = (rng.random((1000, 30)) < 0.3).astype(float)
+    points = rng.integers(0, 5, 30)
+    truth = X @ (points + np.append([4, -4, 3], np.zeros(27)))
+    y = rng.random(1000) < 1.0 / (1.0 + np.exp(-(truth - np.quantile(truth, 0.93)) / 6.0))
+    program = risk_score(
+        make_design(np.column_stack([X, X @ points]), y, positive=True), max_terms=4,
+        l0_penalty=0.0, scale=(0.025, 1e6), coef_min=[*(-5 - points).tolist(), 1],
+        coef_max=[*[5] * 30, 1],
+    )  # fmt: skip
+    result = solve(program, solver="tree", node_limit=200, time_limit=math.inf, progress=False)
+    assert str(result.claim) == "optimal", result.message  # .07 % open after 600 before
+
+
 @pytest.mark.parametrize("seed", [seed for seed in range(0, 72, 6) if seed % 5])
 def test_a_norm_of_the_points_is_bounded_over_all_slopes(seed: int) -> None:
     arguments = {**case(seed), "penalty": "eye", "lam": 0.02}

@@ -75,6 +75,8 @@ class RiskPolicy:
     # share of the room below the cutoff: steps that gain less end a descent
     least_gain: float = 0.02
     backtracks: int = 12  # halvings of a Newton step
+    gentler: float = 4.0  # factor between slopes at which the line of a steep node is drawn
+    temperings: int = 4  # gentler slopes that are tried
     # undecided columns taken into a relaxation at once; as many as it has, if these are more
     columns_added: int = 30
     # a node's relaxation is solved well enough once the bound misses it by this share of the room

@@ -185,12 +185,37 @@ class Relaxation:
                 ):
                     break
                 tolerance *= 0.01
+        if rows is not None and not self._temper(node, rows, cutoff):
+            return False
         if patterns is not None and node.prices is not None and rows is not None:
             # dearer for the node's parts where more is wrong than allowed, else cheaper
             self.excess = patterns.excess(rows.z)
             node.prices = node.prices * np.where(
                 self.excess > 0.0, POLICY.price_factor, 1.0 / POLICY.price_factor
             )
+        return True
+
+    def _temper(self, node: Node, rows: _ActiveRows, cutoff: float) -> bool:
+        """Draw lines at gentler slopes if the node's value is above the cutoff and no line says so.
+
+        Whether the node stays open.
+        """
+        # Scores of steep slopes lie far from 0, where Newton's steps have no curvature to go by. A
+        # line holds at every slope, and rises with it beyond the best one; one with prices of
+        # limits on errors holds for the node's scores alone.
+        a, gentler = self.arrays, node.child()
+        if not a.scaled or node.primal < cutoff or node.prices is not None:
+            return True
+        for tempered in range(POLICY.temperings):
+            s = max(node.s_lo / POLICY.gentler**tempered, a.slopes[0])
+            gentler.s = gentler.s_lo = gentler.s_hi = s
+            totals = rows.X @ gentler.w[rows.columns]
+            gentler.b = float(a.lines(totals[:, None], rows.rows, (s, s)).intercepts[0])
+            gentler.project(a)
+            self._descend(gentler, rows, cutoff)
+            self._draw_line(node, rows, node.status != OUT)
+            if not self.tighten(node, cutoff):
+                return False
         return True
 
     def priced(self, node: Node, cutoff: float, clock: Clock) -> Node:
