@@ -438,6 +438,13 @@ RULES: dict[str, Maker] = {
     "AtMost": _counting("AtMost"),
     "AtLeast": _counting("AtLeast"),
     "Exactly": _counting("Exactly"),
+    "MaxPoints": lambda rng, case, _: (
+        "MaxPoints",
+        {
+            "limit": pick(rng, 0, 1, 3, 6, 10),
+            **({} if rng.random() < 0.5 else {"columns": _some(rng, case, 1)}),
+        },
+    ),
     "Budget": lambda rng, case, _: (
         "Budget",
         {

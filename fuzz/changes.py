@@ -69,6 +69,7 @@ def check_changes(rng: np.random.Generator, counts: Counts) -> None:
     y, weight = rng.integers(0, 2, n), rng.choice([0.5, 1.0, 3.0], n)
     points, most = rng.integers(-MOST, MOST + 1, p), int(rng.integers(1, 3))
     changes = int(rng.integers(0, 3))
+    points_most = int(rng.integers(0, 7)) if rng.random() < 0.4 else None
     names = [f"x{j}" for j in range(p)]
     card = Scorecard(
         tuple(Column(name, name) for name in names), tuple(points.tolist()), Fraction(0)
@@ -76,8 +77,8 @@ def check_changes(rng: np.random.Generator, counts: Counts) -> None:
     counts.instances += 1
     try:
         made = update(
-            card, X, y, changes=changes, coef_min=-most, coef_max=most, sample_weight=weight,
-            progress=False,
+            card, X, y, changes=changes, point_changes=points_most, coef_min=-most, coef_max=most,
+            sample_weight=weight, progress=False,
         )  # fmt: skip
     except MilpscoreError:
         counts.answers["refused"] += 1
@@ -85,11 +86,13 @@ def check_changes(rng: np.random.Generator, counts: Counts) -> None:
     counts.solves += changes + 1
     share, given = (
         weight / weight.sum(),
-        f"{X!r}\n{y!r}\n{weight!r}\n{points!r} {most} {changes}:\n",
+        f"{X!r}\n{y!r}\n{weight!r}\n{points!r} {most} {changes} {points_most}:\n",
     )
     low, high = min(-most, points.min()), max(most, points.max())
     every = np.array(list(itertools.product(range(low, high + 1), repeat=p)))
     far = (every != points).sum(axis=1)
+    if points_most is not None:
+        far[np.abs(every - points).sum(axis=1) > points_most] = changes + 1
     scales: Any = made.rungs[0].program.statement.scales
     ends = 1.0 / float(scales.upper), 1.0 / float(scales.lower)
     losses = np.array([

@@ -202,6 +202,12 @@ def allows(case: Case, rule: Rule, w: Sequence[int]) -> bool:
     if kind == "MaxFeatures":
         names = {column[1] for column in case.columns}
         return sum(used(w, case.feature(name)) for name in names) <= int(given["k"])
+    if kind == "MaxPoints":
+        every = [[j] for j in range(len(case.columns))]
+        counted = {
+            j for group in (columns("columns") if "columns" in given else every) for j in group
+        }
+        return bool(sum(abs(w[j]) for j in counted) <= given["limit"])
     if kind == "Budget":
         spent = sum(
             Fraction(str(price)) for name, price in given["prices"].items()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milpscore.constraints import Constraint, apply_constraints
+from milpscore.constraints import Constraint, MaxPoints, apply_constraints
 from milpscore.constraints.parts import Answers
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
@@ -25,7 +25,7 @@ from milpscore.formulations import BEYOND, any_scale, risk_score
 from milpscore.formulations.policy import POLICY
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import shown_card
-from milpscore.scorecard.claims import rarer_rows
+from milpscore.scorecard.claims import changed_points, rarer_rows
 from milpscore.scorecard.rendering import table_lines
 from milpscore.solvers.options import Options
 from milpscore.verify import evaluate
@@ -91,6 +91,8 @@ class Update:
         The same with the best intercept for its slope (calibration in the large).
     point_range : (int, int)
         The least and most points that a line may have after a change.
+    point_changes : int or None
+        The most points by which lines may change together; None without a limit.
     rungs : tuple of Rung
         For 0, 1, ... changes: new intercept and slope alone first.
     """
@@ -99,6 +101,7 @@ class Update:
     stated_loss: float | None
     intercept_loss: float | None
     point_range: tuple[int, int]
+    point_changes: int | None
     rungs: tuple[Rung, ...]
 
     @property
@@ -121,6 +124,7 @@ class Update:
     def sentences(self) -> list[str]:
         """What no small change gains, rung by rung."""
         first, (low, high) = self.rungs[0], self.point_range
+        by = changed_points(self.point_changes)
         said: list[str] = []
         if first.changes:  # the card itself breaks a limit: there is nothing to gain on
             return said
@@ -128,8 +132,8 @@ class Update:
             lines = "one line" if rung.changes == 1 else f"{rung.changes} lines"
             most = max(0.0, first.loss - rung.bound)
             said.append(
-                f"No change of at most {lines}, to points from {low} to {high}, takes more than "
-                f"{most:.5f} off the loss of the recalibrated card ({first.loss:.5f}); "
+                f"No change of at most {lines}, {by}to points from {low} to {high}, takes more "
+                f"than {most:.5f} off the loss of the recalibrated card ({first.loss:.5f}); "
                 f"the best change found takes {first.loss - rung.loss:.5f} off."
             )
         return said
@@ -159,6 +163,7 @@ def update(
     y: Any,
     *,
     changes: int = 2,
+    point_changes: int | None = None,
     new_lines: Binner | None = None,
     coef_min: int = -5,
     coef_max: int = 5,
@@ -190,6 +195,8 @@ def update(
         With the labels of the card.
     changes : int
         The most lines that may change.
+    point_changes : int, optional
+        The most points by which they may change together: from 1 to 4 and from 3 to 2 are 4.
     new_lines : Binner, optional
         Makes further lines of X that a change may add; by default those of the card alone.
     coef_min, coef_max : int
@@ -214,10 +221,15 @@ def update(
         The rows lack features of the card, hold other labels, or one label alone; or no card of so
         few changes keeps to the limits.
     OptionError
-        ``changes`` is not a whole number from 0 on, or a constraint speaks of points.
+        ``changes`` or ``point_changes`` is not a whole number from 0 on, or a constraint speaks of
+        points.
     """
-    if not is_whole(changes, 0):
-        raise OptionError(f"{{changes}} must be a whole number from 0 on, got {changes!r}")
+    limits = {"changes": changes}
+    if point_changes is not None:
+        limits["point_changes"] = point_changes
+    for name, limit in limits.items():
+        if not is_whole(limit, 0):
+            raise OptionError(f"{{{name}}} must be a whole number from 0 on, got {limit!r}")
     clock, card = Clock.of(time_limit), _known(card, X)
     design, points = _lines(card, X, y, new_lines, sample_weight)
     total = design.X @ points
@@ -239,22 +251,24 @@ def update(
     ends = [float(free.lower)] + ([] if step is None else [float(step) / POLICY.steepest])
     stated, shifted = _as_it_is(card, augmented, total)
     rungs: list[Rung] = []
+    # the column of the totals has the coefficient 1
+    within = () if point_changes is None else (MaxPoints(point_changes + 1),)
     for r in range(changes + 1):
         program, result = fit_card(
             augmented, "risk_score", max_terms=r + 1, l0_penalty=0.0, progress=progress,
             scale=(min(ends), float(free.upper)),
             time_limit=clock.part(1.0 / (changes + 1 - r)), random_state=random_state,
-            constraints=rules, **ranges,
+            constraints=(*rules, *within), **ranges,
         )  # fmt: skip
         before = rungs[-1] if rungs else None
         if result.card is not None:
             made = _rung(card, design, points, (low, high), r, program, result, before, rules)
-            rungs.append(made)
+            rungs.append(_with(made, point_changes=point_changes))
         if result.termination is Termination.INTERRUPTED:
             break
     if not rungs:
         raise DataError(f"no card of at most {changes} changes: {result.message}")
-    return _recorded(Update(card, stated, shifted, (low, high), tuple(rungs)))
+    return _recorded(Update(card, stated, shifted, (low, high), point_changes, tuple(rungs)))
 
 
 def _of_answers(constraints: Iterable[Constraint], design: Design) -> tuple[Constraint, ...]:
@@ -272,11 +286,13 @@ def _recorded(made: Update) -> Update:
     """Return the update with its table on every card, for the report."""
     table = made.table.reset_index().astype(object)
     rows = table.where(table.notna(), None).to_dict("records")
-    kept = [
-        replace(rung, card=replace(rung.card, certificate={**rung.card.certificate, "rungs": rows}))
-        for rung in made.rungs
-    ]
-    return replace(made, rungs=tuple(kept))
+    return replace(made, rungs=tuple(_with(rung, rungs=rows) for rung in made.rungs))
+
+
+def _with(rung: Rung, **entries: Any) -> Rung:
+    """Return a rung with more entries in its card's certificate."""
+    known = {**rung.card.certificate, **entries}
+    return replace(rung, card=replace(rung.card, certificate=known))
 
 
 def _known(card: Scorecard, X: Any) -> Scorecard:

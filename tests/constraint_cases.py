@@ -167,6 +167,15 @@ def make_budget(rng: np.random.Generator, d: Design) -> Rule:
     return Rule(c.Budget(limit, prices), fits)
 
 
+def make_max_points(rng: np.random.Generator, d: Design) -> Rule:
+    g, limit = groups(d), int(rng.integers(0, 8))
+    columns = some(rng, list(g))
+    counted = {j for name in columns for j in g[name]}
+    if rng.random() < 0.5:
+        return Rule(c.MaxPoints(limit), lambda w: sum(map(abs, w)) <= limit)
+    return Rule(c.MaxPoints(limit, columns), lambda w: sum(abs(w[j]) for j in counted) <= limit)
+
+
 def groups_of_feature(d: Design, feature: str) -> list[int]:
     return [j for j, column in enumerate(d.columns) if column.feature == feature]
 
@@ -291,6 +300,7 @@ MAKERS: dict[str, Callable[[np.random.Generator, Design], Rule]] = {
     "AtLeast": counting(c.AtLeast, lambda count, k: count >= k),
     "AtMost": counting(c.AtMost, lambda count, k: count <= k),
     "Budget": make_budget,
+    "MaxPoints": make_max_points,
     "EitherOr": make_either,
     "Exactly": counting(c.Exactly, lambda count, k: count == k),
     "Exclude": make_exclude,

@@ -294,6 +294,7 @@ def verify_command(
     "milpscore update card.json new.csv --target ill --changes 2 --out newer.json",
     "target",
     "changes",
+    "point_changes",
     "time_limit",
     "out",
     "json",
@@ -306,6 +307,9 @@ def update_command(
     written: FileOptions,
     changes: int = option(
         CARD, "The most lines of the card that may change.", metavar="N", min=0, default=2
+    ),
+    point_changes: int | None = option(
+        CARD, "The most points by which lines may change together.", metavar="N", min=0
     ),
     time_limit: float = seconds("Seconds for all numbers of changes together."),
     out: Path | None = file("Save the card with all changes here."),
@@ -335,8 +339,8 @@ def update_command(
     if y is None:
         raise DataError("cards are updated on tables that fit into memory: take a part")
     made = update(
-        loaded, X, y, changes=changes, time_limit=time_limit, progress=False if json else None,
-        sample_weight=weights.get("sample_weight"),
+        loaded, X, y, changes=changes, point_changes=point_changes, time_limit=time_limit,
+        progress=False if json else None, sample_weight=weights.get("sample_weight"),
     )  # fmt: skip
     if json:
         table = made.table.reset_index().astype(object)

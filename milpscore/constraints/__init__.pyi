@@ -15,6 +15,7 @@ from .rules import (
     Implies as Implies,
     Include as Include,
     MaxFeatures as MaxFeatures,
+    MaxPoints as MaxPoints,
     Monotone as Monotone,
     Range as Range,
     Sign as Sign,

@@ -23,7 +23,7 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry(
     homes(
         "milpscore.constraints",
         "AtLeast AtMost Budget EitherOr Exactly Exclude Implies Include MaxErrors MaxFPR "
-        "MaxFeatures MaxGap MinTPR Monotone Range Sign Span TotalRange",
+        "MaxFeatures MaxGap MaxPoints MinTPR Monotone Range Sign Span TotalRange",
     ),
     FormulationError,
 )

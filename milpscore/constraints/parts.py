@@ -258,6 +258,7 @@ class Totals(_OfPoints):
     lower: float | None
     upper: float | None
     unit: Fraction | None  # the data's step
+    sentence: str = ""  # what messages say; by default that totals reach too far
 
     def ends(self, points: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest total of each row of points, in units; shapes (V,)."""
@@ -276,6 +277,8 @@ class Totals(_OfPoints):
             return ""
         unit = float(self.unit or 1)
         least, most = (float(end[0]) * unit for end in self.ends(points))
+        if self.sentence:
+            return f"{self.sentence}, the card has {most:g}"
         low, high = (end * unit for end in _ends(self.lower, self.upper))
         return f"totals reach from {least:g} to {most:g}, outside [{low:g}, {high:g}]"
 

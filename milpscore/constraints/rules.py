@@ -272,6 +272,43 @@ class Span(Constraint):
         return [Totals(((tuple(columns), np.array(pairs)),), -self.most, self.most, Fraction(1))]
 
 
+@dataclass(frozen=True)
+class MaxPoints(Constraint):
+    """The sizes of the points add up to no more than a limit: points -2 count as 2.
+
+    Parameters
+    ----------
+    limit : int
+    columns : str or sequence of str, optional
+        Count only these; by default all of them.
+    name : str, optional
+    """
+
+    kind: ClassVar[str] = "max_points"
+    limit: int
+    columns: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        self._store(limit=whole_number(self.limit, "MaxPoints: limit", 0))
+        if self.columns is not None:
+            self._store(columns=as_names(self.columns, "MaxPoints"))
+
+    @property
+    def sentence(self) -> str:
+        """What it demands, in words."""
+        where = "" if self.columns is None else f" on {listed(self.columns)}"
+        return f"at most {self.limit} points{where}, signs apart"
+
+    def parts(self, design: Design) -> tuple[Part, ...]:
+        """Bound every total of the points with signs of one's own choice."""
+        columns: Sequence[int] = range(design.shape[1])
+        if self.columns is not None:
+            columns = union_of(design, self.columns, "MaxPoints")
+        signs = np.array([[-1], [1]])
+        each = tuple(((j,), signs) for j in columns)
+        return (Totals(each, -self.limit, self.limit, Fraction(1), self.sentence),)
+
+
 # ------------------------------------------------------------------ how many are used
 
 

@@ -135,6 +135,7 @@ class _Recorded(Struct):
     nodes: int | None = None
     random_state: int | None = None
     changes: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+    point_changes: Annotated[int, Meta(ge=0, le=2**31)] | None = None
     points_from: int | None = None
     points_to: int | None = None
 

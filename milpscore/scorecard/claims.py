@@ -165,7 +165,13 @@ def changed_cards(certificate: Mapping[str, Any]) -> str:
         return ""
     lines = {0: "no line", 1: "at most one line"}.get(changes, f"at most {changes} lines")
     low, high = (signed(str(certificate.get(end))) for end in ("points_from", "points_to"))
-    return f"that changes {lines} of the card in use, to points from {low} to {high},"
+    by = changed_points(certificate.get("point_changes"))
+    return f"that changes {lines} of the card in use, {by}to points from {low} to {high},"
+
+
+def changed_points(most: int | None) -> str:
+    """By how much lines change together, as words before "to points from"; empty for any."""
+    return "" if most is None else f"by at most {most} point{'s'[: most != 1]}, "
 
 
 def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:

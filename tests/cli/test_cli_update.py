@@ -53,6 +53,19 @@ def test_a_card_is_updated_and_read_again(files, tmp_path):
         "No card that changes at most one line of the card in use, to points from −5 to 5,"
         in page.read_text()
     )
+    done = run(
+        "update",
+        card,
+        new,
+        "--target",
+        "ill",
+        "--point-changes",
+        1,
+        "--out",
+        tmp_path / "near.json",
+    )
+    assert "No change of at most one line, by at most 1 point, to points" in done.stdout
+    assert "by at most 1 point, to points from" in run("card", tmp_path / "near.json").stdout
     # and once more, from its own file
     again = run("update", tmp_path / "newer.json", new, "--target", "ill", "--changes", 0)
     assert again.exit_code == 0, again.output

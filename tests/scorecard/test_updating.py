@@ -46,12 +46,15 @@ def _least(X, y, w, weight):
     return min(minimize(loss, (s, 0.0), bounds=ends).fun for s in (0.1, 1.0))
 
 
+@pytest.mark.parametrize("most", [None, 0, 1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_change_is_searched(seed, weighted):
+def test_every_change_is_searched(seed, weighted, most):
     X, y = _rows(seed)
     weight = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0) if weighted else np.ones(len(y))
-    made = update(_card(), X, y, changes=2, coef_min=-2, coef_max=2, sample_weight=weight)
+    made = update(
+        _card(), X, y, changes=2, point_changes=most, coef_min=-2, coef_max=2, sample_weight=weight
+    )  # fmt: skip
     every = {
         w: _least(X, y, w, weight) for w in itertools.product(range(-2, 3), repeat=3)
     }  # fmt: skip
@@ -59,11 +62,14 @@ def test_every_change_is_searched(seed, weighted):
         within = [
             loss for w, loss in every.items()
             if sum(a != b for a, b in zip(w, POINTS, strict=True)) <= rung.changes
+            and (most is None or sum(abs(a - b) for a, b in zip(w, POINTS, strict=True)) <= most)
         ]  # fmt: skip
         assert rung.loss == pytest.approx(min(within), rel=1e-5)
         assert rung.bound <= min(within) + 1e-7
         assert str(rung.result.claim) == "optimal"
         assert len(rung.changed) <= rung.changes
+        moved = sum(abs(line.after - line.before) for line in rung.changed)
+        assert most is None or moved <= most
         # the card that is shown states the risks of that loss
         risk = rung.card.predict_proba(X)[:, 1]
         own = -np.log(np.where(y == 1, risk, 1.0 - risk))
@@ -124,6 +130,8 @@ def test_bad_input_is_refused():
     X, y = _rows()
     with pytest.raises(OptionError, match="whole number from 0"):
         update(_card(), X, y, changes=-1)
+    with pytest.raises(OptionError, match="point_changes"):
+        update(_card(), X, y, point_changes=1.5)
     with pytest.raises(DataError, match="labels hold 2"):
         update(_card(), X, y + 1)
     with pytest.raises(DataError, match="one total"):
