@@ -87,6 +87,7 @@ PACKAGES = (
     "milpscore.pools",
     "milpscore.updating",
     "milpscore.worth",
+    "milpscore.sites",
     "milpscore.withheld",
     "milpscore.holes",
     "milpscore_show.studio",

@@ -229,7 +229,9 @@ def update(
         limits["point_changes"] = point_changes
     for name, limit in limits.items():
         if not is_whole(limit, 0):
-            raise OptionError(f"{{{name}}} must be a whole number from 0 on, got {limit!r}")
+            raise OptionError(
+                f"{{{name}}} must be a whole number from 0 on, got {limit!r}", **{name: ...}
+            )
     clock, card = Clock.of(time_limit), _known(card, X)
     design, points = _lines(card, X, y, new_lines, sample_weight)
     total = design.X @ points

@@ -55,6 +55,7 @@ def test_this_house_is_in_order() -> None:
         ("milpscore/core/a.py", "import numpy as np\nnp.x, y = 1, 2\n", "np.x is another"),
         ("milpscore/core/a.py", "import numpy as np\nsetattr(np, 'x', 1)\n", "is another"),
         ("milpscore/core/a.py", "from numba import jit\njit.x.y = 1\n", "jit.x.y is another"),
+        ("milpscore/core/a.py", "x = OptionError('{k} is odd')\n", "{k} is not among"),
         ("milpscore/core/a.py", "# at most so many columns\n", "a.py:1: say 'so many'"),
         ("milpscore/core/a.py", '"""Of each row."""\n', "say"),
         ("milpscore_study/b.py", "x = 'give one a row'\n", "b.py:1: say 'one a row'"),

@@ -1,7 +1,8 @@
 """The rules of the house that ruff does not know: ``python tools/house.py``, part of ``make lint``.
 
 Lines per room, functions of too many branches, class names that stand twice in a package,
-assignments into other people's modules, and idioms that a native reader stumbles over.
+assignments into other people's modules, arguments that errors name in braces, and idioms that a
+native reader stumbles over.
 ``budget.toml`` holds what is allowed; an allowance for what is still there may only shrink.
 """
 
@@ -91,6 +92,19 @@ def _targets(node: ast.AST) -> Iterator[ast.expr]:
             yield target
 
 
+def unnamed(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Arguments in braces that an error's text names and is not given: readers see the braces."""
+    known = {"None", "True", "False", "X", "y", "Binner", "argument"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            parts = getattr(node.args[0], "values", [node.args[0]])
+            text = "".join(str(getattr(part, "value", "")) for part in parts)
+            given = {each.arg for each in node.keywords}
+            if node.func.id.endswith("Error") and None not in given:
+                named = {*re.findall(r"\{([A-Za-z_]+)\}", text)}
+                yield from ((node.lineno, name) for name in sorted(named - given - known))
+
+
 def findings(root: Path) -> Iterator[str]:
     """Every breach, with its place."""
     budget = tomllib.loads((root / "budget.toml").read_text(encoding="utf-8"))
@@ -114,6 +128,10 @@ def findings(root: Path) -> Iterator[str]:
             ]
             yield from (
                 f"{place}:{line}: {name} is another library's" for line, name in patched(tree)
+            )
+            yield from (
+                f"{place}:{line}: {{{name}}} is not among the error's keywords"
+                for line, name in unnamed(tree)
             )
             yield from idioms(place, text)
         repeated += [f"{package}:{name}" for name, count in classes.items() if count > 1]

@@ -38,6 +38,7 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
         "counterfactual": f"{_HOME}_counterfactual:counterfactual_command",
         "update": f"{_HOME}saved:update_command",
         "counts": f"{_HOME}sites:counts_command",
+        "sites": f"{_HOME}sites:sites_command",
         "verify": f"{_HOME}saved:verify_command",
         "report": "milpscore_show.report_command:report_command",
         "list": f"{_HOME}_fit:list_command",

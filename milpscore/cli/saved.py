@@ -295,7 +295,6 @@ def verify_command(
     "target",
     "changes",
     "point_changes",
-    "time_limit",
     "out",
     "json",
 )

@@ -5,8 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from milpscore.cli.common import require_file, require_folder, say
-from milpscore.cli.groups import DATA, DataOptions, OutputOptions, featured, file, names_of, option
+from milpscore.cli.common import print_text, require_file, require_folder, say
+from milpscore.cli.groups import (
+    CARD,
+    DATA,
+    OUTPUT,
+    DataOptions,
+    OutputOptions,
+    argument,
+    featured,
+    file,
+    names_of,
+    option,
+    seconds,
+)
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -63,6 +75,45 @@ def counts_command(
     )
 
 
+@featured(
+    "milpscore sites north.json south.json west.json --max-terms 5 --out cards",
+    "max_terms",
+    "time_limit",
+    "out",
+)
+def sites_command(
+    *,
+    counts: list[Path] = argument("COUNTS.json", "Counts of each site, by 'milpscore counts'."),
+    max_terms: int = option(CARD, "Maximal number of columns with points.", min=0, default=5),
+    time_limit: float = seconds("Seconds for the search."),
+    out: Path | None = option(OUTPUT, "Write each site's card into this folder.", metavar="DIR"),
+) -> None:
+    """Fit one card to several sites, each with an intercept of its own.
+
+    Points are those of rows compared within their site: how many of a site's
+    rows are positive, for reasons that no column knows, is left to its
+    intercept. A total means another risk at each site, and the decision is
+    the site's.
+    """
+    from milpscore.data import counts_head, read_sites
+    from milpscore.sites import fit_by_site
+
+    paths = _of_target(counts, None)
+    if out is not None and not out.is_dir():
+        raise OptionError(f"there is no folder {out}: make it, or give another by --out")
+    if withheld := sum(counts_head(path).withheld for path in paths):
+        raise OptionError(
+            f"the numbers of rows of {withheld} patterns are withheld: give counts of all rows, or "
+            "fill them in by milpscore.data.read_sites(..., withheld='middle')"
+        )
+    made = fit_by_site(*read_sites(*paths), max_terms=max_terms, time_limit=time_limit)
+    print_text(made.to_text())
+    if out is not None:
+        for site, card in made.cards.items():
+            card.write(out / f"{site}.card.json")
+        say(f"The cards were written to {out}.")
+
+
 def _alike(data: DataOptions, like: Path) -> Design:
     """Return the design of a table by another site's columns."""
     from milpscore.data import apply_columns, make_design, read_counts
@@ -101,15 +152,20 @@ def pooled_sites(data: Any) -> Design:
 
 def _paths(data: Any) -> list[Path]:
     """Return the sites' files of counts, each of the target that was asked for."""
+    return _of_target([data.data, *map(Path, names_of(data.sites))], data.target)
+
+
+def _of_target(paths: list[Path], wanted: str | None) -> list[Path]:
+    """Return files of counts that are there, and of the target that was asked for, if one was."""
     from milpscore.data import counts_head
 
-    paths = [data.data, *map(Path, names_of(data.sites))]
     if odd := [path.name for path in paths if path.suffix != ".json"]:
         raise OptionError(f"{odd[0]} holds no counts: 'milpscore counts' writes them as .json")
     for path in paths:
         require_file(path)
-        if (target := counts_head(path).target) not in ("", data.target):
-            raise OptionError(f"{path.name} counts {target!r}, not {data.target!r}")
+        target = counts_head(path).target
+        if wanted is not None and target not in ("", wanted):
+            raise OptionError(f"{path.name} counts {target!r}, not {wanted!r}")
     return paths
 
 

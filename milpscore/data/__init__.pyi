@@ -6,6 +6,7 @@ from .counts import (
     CountsHead as CountsHead,
     counts_head as counts_head,
     read_counts as read_counts,
+    read_sites as read_sites,
     write_counts as write_counts,
 )
 from .designs import (

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
-from milpscore.core.design import Design, merge_rows
+from milpscore.core.design import Design, FloatArray, IntArray, merge_rows
 from milpscore.core.errors import DataError, NotApplicableError, OptionError, is_whole
 from milpscore.core.reading import parsed, text_of
 from milpscore.core.writing import write_text
@@ -127,6 +128,55 @@ def read_counts(
         A file is damaged or missing, or sites have other columns or classes; one label alone is
         there.
     """
+    X, y, weight, counts, first, _ = _joined(paths, withheld)
+    if len(np.unique(y[weight > 0])) < 2 and not one_class:
+        raise DataError("the counts of all sites are of one class: there is nothing to learn")
+    merged = merge_rows(X, y, weight)
+    return _design(first, merged.X, merged.y, merged.weight, merged.sums(counts))
+
+
+def read_sites(
+    *paths: str | Path, withheld: Filling = "middle"
+) -> tuple[Design, npt.NDArray[np.str_]]:
+    """Return the rows that some sites counted, and which site each is of.
+
+    Parameters
+    ----------
+    *paths, withheld
+        As for :func:`read_counts`.
+
+    Returns
+    -------
+    design : Design
+        Distinct rows, site by site.
+    by : array of shape (n,)
+        The name of each row's file, without its ending.
+
+    Raises
+    ------
+    DataError
+        As for :func:`read_counts`, or two files have one name.
+    """
+    names = [Path(path).stem for path in paths]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"two files are called {twice[0]!r}: sites go by their names")
+    X, y, weight, counts, first, site = _joined(paths, withheld)
+    return _design(first, X, y, weight, counts), np.array(names)[site]
+
+
+def _design(
+    first: Any, X: FloatArray, y: IntArray, weight: FloatArray, counts: FloatArray
+) -> Design:
+    """Return a design of rows by the columns of a file."""
+    return Design(
+        X, y, weight, tuple(column.made() for column in first.columns),
+        tuple(map(tuple, first.blocks)), first.classes, counts=counts.astype(np.int64),
+        class_factors=(Fraction(1), Fraction(1)),
+    )  # fmt: skip
+
+
+def _joined(paths: Sequence[str | Path], withheld: Filling) -> tuple[Any, ...]:
+    """Return the rows of all files: columns, classes, weights, counts, the first file, the site."""
     if not paths:
         raise DataError("counts of at least one site are needed")
     sites = [_checked(Path(path)) for path in paths]
@@ -151,15 +201,8 @@ def read_counts(
         filled = least if withheld == "least" else 0.5 * (least + counts)
         weight = np.where(least < counts, filled, weight)  # withheld rows weigh 1 each
         counts = np.where(least < counts, np.ceil(filled), counts)
-    if len(np.unique(y[weight > 0])) < 2 and not one_class:
-        raise DataError("the counts of all sites are of one class: there is nothing to learn")
-    merged = merge_rows(X, y, weight.astype(np.float64))
-    return Design(
-        merged.X, merged.y, merged.weight, tuple(column.made() for column in first.columns),
-        tuple(map(tuple, first.blocks)), first.classes,
-        counts=merged.sums(counts.astype(np.float64)).astype(np.int64),
-        class_factors=(Fraction(1), Fraction(1)),
-    )  # fmt: skip
+    site = np.repeat(np.arange(len(sites)), [len(each.y) for each in sites])
+    return X, y, weight.astype(np.float64), counts.astype(np.float64), first, site
 
 
 class CountsHead(NamedTuple):

@@ -90,7 +90,9 @@ def make_survival_design(
         given["event"], given["time"], *late = structured(y)
         given["entry"] = late[0] if late else given["entry"]
     if given["time"] is None or given["event"] is None:
-        raise DataError("{time} and {event} are needed: when, and whether it happened", time=...)
+        raise DataError(
+            "{time} and {event} are needed: when, and whether it happened", time=..., event=...
+        )
     seen, ends = events_of(given["event"]), times_of("time", given["time"])
     starts = entries_of(given["entry"], len(ends))
     _refuse_lengths(len(X) if hasattr(X, "__len__") else len(ends), seen, ends, starts)

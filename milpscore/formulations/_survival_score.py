@@ -176,7 +176,8 @@ def _intervals(design: SurvivalDesign, times: Times, exposure: ExposureKind) -> 
     """Cut the design's times."""
     if exposure not in get_args(ExposureKind):
         raise FormulationError(
-            f"{{exposure}} must be 'time', 'at_risk' or 'discrete', got {exposure!r}"
+            f"{{exposure}} must be 'time', 'at_risk' or 'discrete', got {exposure!r}",
+            exposure=...,
         )
     cuts = _cuts(design, times)
     if len(cuts) * len(design.y) > POLICY.most_exposures:
@@ -195,11 +196,15 @@ def _cuts(design: SurvivalDesign, times: Times) -> FloatArray:
     ends = design.time[counted][order]
     if isinstance(times, str):
         if times != "events":
-            raise FormulationError(f"{{times}} must be a number, 'events' or cuts, got {times!r}")
+            raise FormulationError(
+                f"{{times}} must be a number, 'events' or cuts, got {times!r}", times=...
+            )
         return np.unique(ends)
     if is_number(times):
         if not is_whole(times, 1):
-            raise FormulationError(f"{{times}} must be a whole number >= 1, got {times!r}")
+            raise FormulationError(
+                f"{{times}} must be a whole number >= 1, got {times!r}", times=...
+            )
         count = int(times)  # type: ignore[arg-type]
         mass = np.cumsum(design.weight[counted][order])  # a weight of 2 is two rows
         goals = np.arange(1, count + 1) / count * mass[-1] * (1.0 - 1e-12)
@@ -210,10 +215,13 @@ def _cuts(design: SurvivalDesign, times: Times) -> FloatArray:
         cuts = np.zeros(0)
     rising = cuts.ndim == 1 and len(cuts) > 0 and np.isfinite(cuts).all()
     if not (rising and cuts[0] > 0 and (np.diff(cuts) > 0).all()):
-        raise FormulationError(f"{{times}} must be positive numbers, ascending, got {times!r}")
+        raise FormulationError(
+            f"{{times}} must be positive numbers, ascending, got {times!r}", times=...
+        )
     if late := int((ends > cuts[-1]).sum()):
         raise FormulationError(
             f"{late} event(s) lie after the last of {{times}}, {cuts[-1]:g} (the latest at "
-            f"{ends[-1]:g}): add a later one, or end these rows there without an event"
+            f"{ends[-1]:g}): add a later one, or end these rows there without an event",
+            times=...,
         )
     return cuts

@@ -136,7 +136,8 @@ def fairest(pool: Pool, by: Any, gap_in: GapKind = "tpr") -> Fairest:
     """
     if gap_in not in get_args(GapKind):
         raise OptionError(
-            f"{{gap_in}} must be one of {', '.join(get_args(GapKind))}, got {gap_in!r}"
+            f"{{gap_in}} must be one of {', '.join(get_args(GapKind))}, got {gap_in!r}",
+            gap_in=...,
         )
     table = by if isinstance(by, pd.DataFrame) else group_gaps(pool, by)
     if not len(table) or table[gap_in].isna().all():

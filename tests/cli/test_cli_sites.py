@@ -127,3 +127,19 @@ def test_what_cannot_be_pooled_is_refused(
     assert found.exit_code == 2
     assert message in " ".join(found.output.split())
     assert "Traceback" not in found.output
+
+
+def test_each_site_has_an_intercept_of_its_own(sites: Path, tmp_path: Path) -> None:
+    counts = [sites / f"s{site}.json" for site in range(3)]
+    done = run("sites", *counts, "--max-terms", 2, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "Risk at each site:" in done.stdout
+    assert "no card of this kind has mean logistic loss plus penalty below" in done.stdout
+    assert "high risk" in run("card", tmp_path / "s1.card.json").stdout
+    assert run("sites", *counts, "--out", tmp_path / "none").exit_code == 2
+    assert "two files are called" in run("sites", counts[0], counts[0]).output
+    assert "holds no counts" in run("sites", counts[0], sites / "s1.csv").output
+    few = tmp_path / "few.json"
+    like = ("--like", counts[0], "--withhold", 30, "--out", few)
+    assert run("counts", sites / "s1.csv", "--target", "ill", *like).exit_code == 0
+    assert "patterns are withheld" in run("sites", counts[0], few).output
