@@ -45,7 +45,9 @@ def counts_command(
     withhold: int = option(
         DATA, "Withhold the number of patterns with fewer rows.", metavar="ROWS", min=0, default=0
     ),
-    out: Path | None = file("Write the counts here, as JSON."),
+    out: Path | None = file(
+        "Write the counts here, as JSON, or as Parquet where it ends in .parquet."
+    ),
 ) -> None:
     """Count the distinct rows of a table, for a card of several sites.
 
@@ -159,8 +161,10 @@ def _of_target(paths: list[Path], wanted: str | None) -> list[Path]:
     """Return files of counts that are there, and of the target that was asked for, if one was."""
     from milpscore.data import counts_head
 
-    if odd := [path.name for path in paths if path.suffix != ".json"]:
-        raise OptionError(f"{odd[0]} holds no counts: 'milpscore counts' writes them as .json")
+    if odd := [path.name for path in paths if path.suffix not in (".json", ".parquet")]:
+        raise OptionError(
+            f"{odd[0]} holds no counts: 'milpscore counts' writes them as .json or .parquet"
+        )
     for path in paths:
         require_file(path)
         target = counts_head(path).target

@@ -14,12 +14,20 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from milpscore.core.design import Design, FloatArray, IntArray, merge_rows
-from milpscore.core.errors import DataError, NotApplicableError, OptionError, is_whole
-from milpscore.core.reading import parsed, text_of
-from milpscore.core.writing import write_text
+from milpscore.core.errors import (
+    DataError,
+    MissingDependencyError,
+    NotApplicableError,
+    OptionError,
+    is_whole,
+)
+from milpscore.core.reading import parsed, text_of, typed
+from milpscore.core.writing import replacing, write_text
 from milpscore.data.columns import ColumnFile, column_content
 
 KIND = "milpscore.counts"
+PARQUET = ".parquet"
+_PER_PATTERN = ("y", "counts", "weights", "least")
 
 Label = bool | int | float | str
 Filling = Literal["least", "middle", "most"]
@@ -51,7 +59,7 @@ def write_counts(design: Design, path: str | Path, target: str = "", *, withhold
     design : Design
         Without class weights, which depend on the counts of all sites.
     path : path
-        The JSON file to write.
+        The file to write: Parquet where it ends in ``.parquet``, else JSON.
     target : str
         The column that was scored, for the messages of whoever pools the counts.
     withhold : int
@@ -64,6 +72,8 @@ def write_counts(design: Design, path: str | Path, target: str = "", *, withhold
 
     Raises
     ------
+    MissingDependencyError
+        Parquet, and PyArrow is not installed.
     NotApplicableError
         The design holds class weights, or more than two classes or times; or cells are to be
         withheld of rows that do not weigh 1 each.
@@ -96,8 +106,52 @@ def write_counts(design: Design, path: str | Path, target: str = "", *, withhold
         **({"least": least.tolist()} if withhold else {}),
     }  # fmt: skip
     path = Path(path)
-    write_text(path, json.dumps(content, allow_nan=False) + "\n")
+    if path.suffix == PARQUET:
+        _write_parquet(path, content)
+    else:
+        write_text(path, json.dumps(content, allow_nan=False) + "\n")
     return path
+
+
+def _pyarrow() -> Any:
+    """Return PyArrow with its Parquet; an error that says how to install it."""
+    try:
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "counts in Parquet need PyArrow: pip install 'milpscore[parquet]', or write .json"
+        ) from error
+    return pyarrow
+
+
+def _write_parquet(path: Path, content: dict[str, Any]) -> None:
+    """Write what stands per pattern as columns, and the rest of the file beside the schema."""
+    pa = _pyarrow()
+    columns = {name: content.pop(name) for name in _PER_PATTERN if name in content}
+    patterns = np.array(content.pop("patterns")).T
+    columns |= {str(j): column for j, column in enumerate(patterns)}
+    head = {KIND: json.dumps(content, allow_nan=False)}
+    with replacing(path) as part:
+        pa.parquet.write_table(pa.table(columns).replace_schema_metadata(head), part)
+
+
+def _read_parquet(path: Path) -> dict[str, Any]:
+    """Return a file of :func:`_write_parquet` as what a JSON file holds."""
+    pa = _pyarrow()
+    try:
+        table = pa.parquet.read_table(path)
+        head = (table.schema.metadata or {}).get(KIND.encode())
+        content = json.loads(head) if head is not None else None
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise DataError(f"cannot read {path.name} as Parquet: {error}") from error
+    if not isinstance(content, dict):
+        raise DataError(f"{path.name} does not hold counts: give a file of write_counts")
+    found = table.to_pydict()
+    parts = {name: found.pop(name) for name in _PER_PATTERN if name in found}
+    patterns = [*map(list, zip(*found.values(), strict=True))]
+    return {**content, **parts, "patterns": patterns}
 
 
 def read_counts(
@@ -235,7 +289,11 @@ def counts_head(path: str | Path) -> CountsHead:
 
 def _checked(path: Path) -> Any:
     """Return a file whose parts fit together."""
-    found = parsed(text_of(path), _CountsFile, f"the counts in {path.name}")
+    what = f"the counts in {path.name}"
+    if path.suffix == PARQUET:
+        found = typed(_read_parquet(path), _CountsFile, what)
+    else:
+        found = parsed(text_of(path), _CountsFile, what)
     if found.kind != KIND:
         raise DataError(f"{path.name} does not hold counts: give a file of write_counts")
     least = found.least or found.counts

@@ -13,6 +13,7 @@ from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import (
     Binner,
     apply_columns,
+    counts_head,
     make_design,
     make_survival_design,
     read_counts,
@@ -80,6 +81,28 @@ def test_weights_are_added(tmp_path):
         fit_card(each, "risk_score", max_terms=2, progress=False)[1] for each in (pooled, design)
     ]
     assert cards[0].objective == pytest.approx(cards[1].objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("withhold", [0, 3])
+def test_parquet_holds_the_same(tmp_path, withhold):
+    pytest.importorskip("pyarrow", reason="counts in Parquet need PyArrow")
+    X, y = _rows()
+    design = Binner(n_bins=4).fit_design(X, y)
+    paths = [
+        write_counts(design, tmp_path / name, target="ill", withhold=withhold)
+        for name in ("one.json", "one.parquet")
+    ]
+    text, table = (read_counts(path) for path in paths)
+    assert text.fingerprint == table.fingerprint
+    assert (text.counts == table.counts).all()
+    assert counts_head(paths[1]) == counts_head(paths[0])
+    X.to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "text.parquet").write_text("no table")
+    for name, said in (("rows", "does not hold counts"), ("text", "cannot read text.parquet")):
+        with pytest.raises(DataError, match=said):
+            read_counts(tmp_path / f"{name}.parquet")
+    with pytest.raises(FileNotFoundError):
+        read_counts(tmp_path / "absent.parquet")
 
 
 def test_no_row_stands_in_the_file(tmp_path):
