@@ -237,10 +237,12 @@ def update(
     total = design.X @ points
     if np.ptp(total) == 0.0:
         raise DataError("the card gives all rows one total: there is nothing to recalibrate")
+    total_column = Column(IN_USE, IN_USE, "total", points=tuple(points.tolist()))
     augmented = make_design(
         np.column_stack([design.X, total]), design.y > 0, sample_weight=design.weight,
-        positive=True, columns=(*design.columns, Column(IN_USE, IN_USE)),
+        positive=True, columns=(*design.columns, total_column),
     )  # fmt: skip
+    augmented = replace(augmented, classes=card.classes)
     rules = _of_answers(constraints, augmented)
     low, high = min(coef_min, int(points.min())), max(coef_max, int(points.max()))
     ranges: dict[str, Any] = {

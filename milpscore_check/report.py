@@ -19,6 +19,7 @@ _COLUMN = {
     "feature": v.text, "kind": v.text, "lower": v.text, "upper": v.text,
     "category": v.maybe(v.text), "others": [v.text],
     "cells?": {"na": [v.text], "signs": v.text, "unit": v.text, "spelt": [(v.text, v.text)]},
+    "points?": [v.whole],
 }  # fmt: skip
 _DATA = {
     "rows": v.count, "columns": [_COLUMN], "blocks": [[v.count]], "classes": (v.label, v.label),

@@ -4,11 +4,12 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 from milpscore_check.hazards import Life
 from milpscore_check.proof import Data, Named
-from milpscore_check.table import Feature, Table, named
+from milpscore_check.table import Feature, Table, cut, named
 from milpscore_check.values import Refused, number
 
 _MOST_COLUMNS = 1000  # or 20 of each feature
@@ -25,7 +26,13 @@ class Rows:
         self, table: Table, source: Mapping[str, Any], target: str, weights: str | None
     ) -> None:
         self.table, self.source, self.weighted = table, source, weights is not None
-        specs, self.features = source["columns"], dict[str, Feature]()
+        specs, self.features = [*source["columns"]], dict[str, Feature]()
+        for j in reversed(range(len(specs))):
+            total = specs[j]["kind"] == "total"
+            if len(specs[j].get("points", ())) != (j if total else 0):
+                raise Refused("a total has points for each column before it, and no other column")
+            if total:
+                cut(specs.pop(j))
         if len(specs) > max(_MOST_COLUMNS, 20 * len(table.names)):
             raise Refused(f"{len(specs)} columns are more than are made of such a table")
         for column in specs:
@@ -150,8 +157,12 @@ class Rows:
         made = [(k, [*feature.made]) for k, feature in enumerate(self.features.values())]
         of_feature = dict(zip(self.features, made, strict=True))
         taken: dict[str, int] = defaultdict(int)  # of each feature's columns
-        columns = []
+        columns = list[list[Fraction]]()
         for column in self.source["columns"]:
+            if column["kind"] == "total":
+                each = zip(*columns, strict=True)
+                columns.append([sum(map(mul, column["points"], x), Fraction(0)) for x in each])
+                continue
             (k, rows), own = of_feature[column["feature"]], taken[column["feature"]]
             taken[column["feature"]] += 1
             columns.append([rows[key[k]][own] for key in keys])

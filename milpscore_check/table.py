@@ -208,8 +208,8 @@ def cut(column: Mapping[str, Any]) -> tuple[Fraction | None, Fraction | None]:
     low, high = (None if end == none else number(end) for end, none in (*ends,))
     endless = low is high is None
     fits = {
-        "numeric": endless, "missing": endless, "category": endless, "step": high is None,
-        "interval": low is None or high is None or low < high,
+        "numeric": endless, "total": endless, "missing": endless, "category": endless,
+        "step": high is None, "interval": low is None or high is None or low < high,
     }  # fmt: skip
     beyond = any(abs(end) > LARGEST for end in (low, high) if end is not None)
     if beyond or not fits.get(kind) or (kind == "category") != (column["category"] is not None):

@@ -193,7 +193,7 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
             **{
                 name: value
                 for name, value in asdict(column).items()
-                if name != "name" and (name, value) != ("cells", None)
+                if name != "name" and (name, value) not in (("cells", None), ("points", ()))
             },
             "lower": repr(column.lower),
             "upper": repr(column.upper),
@@ -237,6 +237,7 @@ class _ColumnEntry(Struct, forbid_unknown_fields=True):
     category: str | None
     others: tuple[str, ...]
     cells: CellRules | None = None
+    points: tuple[int, ...] = ()
 
 
 def _column(entry: Any) -> Column:
@@ -245,7 +246,7 @@ def _column(entry: Any) -> Column:
     low, high = cut(entry)
     lower = -math.inf if low is None else float(low)
     upper = math.inf if high is None else float(high)
-    ends = (lower, upper, column.category, column.others, column.cells)
+    ends = (lower, upper, column.category, column.others, column.cells, column.points)
     # named by what it reads, so that no name can belie its cut
     return renamed(Column("", column.feature, column.kind, *ends), column.feature)
 

@@ -19,8 +19,8 @@ from milpscore.cli.common import (
     print_json,
     print_text,
     require_folder,
+    save_certificate,
     say,
-    say_evidence,
     speller,
     spelt,
     tell_warnings,
@@ -185,7 +185,7 @@ def fit_command(
         say(f"The card was saved in {out}.", output.quiet)
     if certificate is not None and made is not None:
         source = {**data.source, **timed_source(time, entry)}
-        kept = _save_certificate(certificate, program, result, source, output.progress)
+        kept = save_certificate(certificate, program, result, source, output.progress)
         if kept and out is not None and isinstance(made, Scorecard):
             recorded = {**made.certificate, "evidence": certificate.name}
             replace(made, certificate=recorded).save(out)
@@ -440,19 +440,6 @@ def _as_text(card: AnyCard, result: Result, seconds: float) -> str:
         f"Solver: {result.solver} {result.solver_version}, seed {result.random_state}, nodes "
         f"{result.nodes}. Warm start: {result.warm_start}.{note}"
     )
-
-
-def _save_certificate(
-    path: Path, program: Program, result: Result, source: dict[str, Any], progress: bool | None
-) -> bool:
-    """Save the card with the evidence for its bound; return whether there is any."""
-    from milpscore.certificate import certify
-
-    began = time.perf_counter()
-    made = certify(program, result, source=source, progress=progress)
-    made.to_json(path)
-    say_evidence(path, made.evidence, time.perf_counter() - began, progress is False)
-    return made.bound_source == "evidence"
 
 
 @featured(

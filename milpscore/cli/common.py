@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from milpscore.core.design import Design
+    from milpscore.core.program import Program
+    from milpscore.core.result import Result
 
 NO_CARD, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -182,6 +184,19 @@ def require_drawable(plot: Path | None) -> None:
     known = FigureCanvasBase.get_supported_filetypes()
     require_ending(plot.name, [f".{kind}" for kind in sorted(known)])
     matplotlib.use("Agg")
+
+
+def save_certificate(
+    path: Path, program: Program, result: Result, source: dict[str, Any], progress: bool | None
+) -> bool:
+    """Save the card with the evidence for its bound; return whether there is any."""
+    from milpscore.certificate import certify
+
+    began = time.perf_counter()
+    made = certify(program, result, source=source, progress=progress)
+    made.to_json(path)
+    say_evidence(path, made.evidence, time.perf_counter() - began, progress is False)
+    return made.bound_source == "evidence"
 
 
 def say_evidence(path: Path, evidence: Mapping[str, Any], took: float, quiet: bool) -> None:

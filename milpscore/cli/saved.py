@@ -23,6 +23,7 @@ from milpscore.cli.common import (
     require_columns,
     require_file,
     require_folder,
+    save_certificate,
     say,
 )
 from milpscore.cli.groups import (
@@ -312,6 +313,7 @@ def update_command(
     ),
     time_limit: float = seconds("Seconds for all numbers of changes together."),
     out: Path | None = file("Save the card with all changes here."),
+    certificate: Path | None = file("Save evidence for the bound of all changes here."),
     json: bool = JSON,
 ) -> None:
     """Change a card in use as little as is worth it: N of its lines at most.
@@ -323,7 +325,7 @@ def update_command(
     """
     require_file(card)
     require_columns(data, target, encoding=written.csv_encoding or "utf-8")
-    require_folder(out)
+    require_folder(out, certificate)
     from milpscore.scorecard import Scorecard
     from milpscore.updating import update
 
@@ -349,6 +351,15 @@ def update_command(
     if out is not None:
         made.rungs[-1].card.write(out)
         say(f"The card was written to {out}.")
+    if certificate is not None:
+        named = (*_READ, "missing", "weights_column")
+        read = {name: known[name] for name in named if known.get(name) and name != "na"}
+        read["target"] = target or known.get("target")
+        last = made.rungs[-1]
+        quiet = False if json else None
+        if save_certificate(certificate, last.program, last.result, read, quiet) and out:
+            recorded = {**last.card.certificate, "evidence": certificate.name}
+            replace(last.card, certificate=recorded).write(out)
 
 
 def loaded_card(path: Path) -> Scorecard | OrdinalCard | SurvivalCard:

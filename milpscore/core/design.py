@@ -99,7 +99,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-ColumnKind = Literal["numeric", "interval", "step", "category", "missing"]
+ColumnKind = Literal["numeric", "interval", "step", "category", "missing", "total"]
 """How a design column reads its raw feature.
 
 ``numeric``   the raw value itself;
@@ -153,6 +153,8 @@ class Column:
         Of a ``category`` column: further categories that are known and have no column of their own.
     cells : CellRules or None
         How the raw feature's cells are read; None: as they are.
+    points : tuple of int
+        Of a ``total`` column: the sum of the columns before it, each times its points.
     """
 
     name: str
@@ -163,11 +165,12 @@ class Column:
     category: str | None = None
     others: tuple[str, ...] = ()
     cells: CellRules | None = None
+    points: tuple[int, ...] = ()
 
     @property
     def is_indicator(self) -> bool:
         """Whether the column only takes the values 0 and 1 by construction."""
-        return self.kind != "numeric"
+        return self.kind not in ("numeric", "total")
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ class ColumnFile(Struct, forbid_unknown_fields=True, kw_only=True):
                 f"the file is damaged ({self.name!r} and its categories do not agree): "
                 "save it again"
             )
+        if self.kind == "total":
+            raise DataError(f"the file is damaged ({self.name!r} is of no feature): save it again")
         lower = -math.inf if self.lower is None else self.lower
         upper = math.inf if self.upper is None else self.upper
         ends = (lower, upper, self.category, self.others, self.cells)
@@ -63,7 +65,7 @@ class ColumnFile(Struct, forbid_unknown_fields=True, kw_only=True):
 def column_content(column: Column) -> dict[str, Any]:
     """Return a column as files have it; see :class:`ColumnFile`."""
     return {
-        **{name: value for name, value in vars(column).items() if name != "cells"},
+        **{name: value for name, value in vars(column).items() if name not in ("cells", "points")},
         "lower": column.lower if math.isfinite(column.lower) else None,
         "upper": column.upper if math.isfinite(column.upper) else None,
         **({} if column.cells is None else {"cells": vars(column.cells)}),
@@ -136,7 +138,7 @@ def _named(column: Column) -> Column:
     """Name a column after what it says about its feature."""
     feature, kind = column.feature, column.kind
     lower, upper = category_text(column.lower), category_text(column.upper)
-    if kind == "numeric":
+    if kind in ("numeric", "total"):
         name = feature
     elif kind == "missing":
         name = f"{feature} missing"
@@ -192,7 +194,7 @@ def apply_columns(
     """
     if unseen not in {"error", "zero"}:
         raise OptionError(f"unseen={unseen!r} is unknown; use 'error' or 'zero'.")
-    members = dict.fromkeys(column.feature for column in columns)
+    members = dict.fromkeys(column.feature for column in columns if column.kind != "total")
     frame = as_frame(X, feature_names, only=members, min_rows=0)
     return column_values(columns, frame, unseen)
 
@@ -203,7 +205,8 @@ def column_values(
     """What :func:`apply_columns` gives for a table whose names are clean and hold all features."""
     members: dict[str, list[int]] = {}
     for j, column in enumerate(columns):
-        members.setdefault(column.feature, []).append(j)
+        if column.kind != "total":
+            members.setdefault(column.feature, []).append(j)
     check_size(len(frame), len(columns), "the design")
     plain = all(column.kind == "numeric" and column.cells is None for column in columns)
     if plain and len(members) == len(columns):
@@ -220,6 +223,9 @@ def column_values(
         if count:
             missing[feature] = count
     refuse_missing(missing)
+    for j, column in enumerate(columns):
+        if column.kind == "total":
+            values[:, j] = values[:, :j] @ np.array(column.points, dtype=np.float64)
     return np.ascontiguousarray(values)
 
 

@@ -222,7 +222,9 @@ def merged_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 def card_row(column: Column, points: int, *, feature: str | None = None, unit: str = "") -> Row:
     """One design column as a row; a step is the interval above it."""
-    kind: RowKind = "interval" if column.kind == "step" else column.kind
+    kind: RowKind = "interval"
+    if column.kind != "step":
+        kind = "numeric" if column.kind == "total" else column.kind
     categories = () if column.category is None else (column.category,)
     name = printable(column.feature) if feature is None else feature
     return Row(name, kind, points, column.lower, column.upper, categories, unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
+from milpscore_check.report import check
+from milpscore_check.values import Refused
 
 
 def run(*arguments: object) -> Any:
@@ -88,3 +91,48 @@ def test_what_cannot_be_updated_is_refused(files, tmp_path):
     assert "pain" in done.output
     frame.assign(ill="maybe").to_csv(tmp_path / "odd.csv", index=False)
     assert run("update", card, tmp_path / "odd.csv", "--target", "ill").exit_code == 2
+
+
+def test_the_certificate_of_an_update_is_checked_from_the_table(files, tmp_path):
+    card, new = files
+    proof, newer = tmp_path / "proof.json", tmp_path / "newer.json"
+    done = run(
+        "update",
+        card,
+        new,
+        "--target",
+        "ill",
+        "--changes",
+        1,
+        "--certificate",
+        proof,
+        "--out",
+        newer,
+    )
+    assert done.exit_code == 0, done.output
+    assert run("verify", proof, new).exit_code == 0
+    assert run("verify", proof, new.with_name("old.csv")).exit_code == 1
+    assert {part[1] for part in check(new, proof)} == {"proved"}
+    assert json.loads(newer.read_text())["certificate"]["evidence"] == "proof.json"
+    content = json.loads(proof.read_text())
+    *others, total = content["data"]["columns"]
+    assert total["kind"] == "total"
+    loose = {**total, "points": total["points"][1:]}
+    bare = {name: value for name, value in total.items() if name != "points"}
+    heavy = {**total, "points": [total["points"][0] + 1, *total["points"][1:]]}
+    for columns in (
+        [*others, loose], [*others, bare], [total, *others], [*others, heavy],
+        [*others, {**total, "kind": "numeric"}], [*others, {**total, "lower": "1.0"}],
+        [{**others[0], "points": [1]}, *others[1:], total],
+    ):  # fmt: skip
+        content["data"]["columns"] = columns
+        plain = {k: v for k, v in content.items() if k not in ("kind", "version", "digest")}
+        sealed = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+        content["digest"] = hashlib.sha256(sealed.encode()).hexdigest()
+        forged = tmp_path / "forged.json"
+        forged.write_text(json.dumps(content))
+        try:
+            found = check(new, forged)
+        except Refused:
+            continue
+        assert {part[1] for part in found} != {"proved"}, columns
