@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from milpscore.cli.common import say, spelt, tell_warnings
+from milpscore.cli.common import require_file, say, spelt, tell_warnings
 from milpscore.cli.groups import (
+    CARD,
     NODE_LIMIT,
     OUTPUT,
     TIME_LIMIT,
@@ -18,9 +20,13 @@ from milpscore.cli.groups import (
     featured,
     option,
 )
+from milpscore.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from milpscore.core.design import Design
 
 _OWN = {"--port": 1, "--no-browser": 0, "--time-limit": 1, "--node-limit": 1, "--quiet": 0,
-        "-q": 0, "--max-terms": 1, "--constraints": 1, "--title": 1}  # fmt: skip
+        "-q": 0, "--max-terms": 1, "--constraints": 1, "--title": 1, "--card": 1}  # fmt: skip
 """Options that the command which makes a card again leaves out, and how many values they have."""
 
 
@@ -40,6 +46,12 @@ def studio_command(
     output: QuietOption,
     time_limit: float = TIME_LIMIT,
     node_limit: int | None = NODE_LIMIT,
+    card_in_use: Path | None = option(
+        CARD,
+        "Begin with the points of a saved card, over its columns; the way back keeps its price.",
+        "--card",
+        metavar="CARD.json",
+    ),
     title: str | None = option(OUTPUT, "What stands above the card.", metavar="TEXT"),
     port: int = option(
         OUTPUT, "Port of the page; 0 takes any that is free.", default=0, min=0, max=65535
@@ -60,11 +72,15 @@ def studio_command(
     require_web()
     arguments = card.arguments(limits)
     arguments["max_terms"] = arguments.get("max_terms")
-    design = data.design(card.name)
+    in_use = None
+    if card_in_use is None:
+        design = data.design(card.name)
+    else:
+        design, in_use = _of_card(card_in_use, data, arguments)
     tell_warnings(design, output.quiet)
     desk = Desk(
         design, card.name, title=title or f"{data.target}, scored by {spelt(card.name)}",
-        source=data.source, command=command_to_fit(sys.argv[1:]), **arguments,
+        source=data.source, command=command_to_fit(sys.argv[1:]), in_use=in_use, **arguments,
     )  # fmt: skip
     hub = Hub(desk, time_limit=time_limit, node_limit=node_limit)
     hub.ask("free")
@@ -78,6 +94,30 @@ def studio_command(
             webbrowser.open(address)
 
     serve(hub, port, ready)
+
+
+def _of_card(
+    path: Path, data: DataOptions, arguments: dict[str, Any]
+) -> tuple[Design, tuple[int, ...]]:
+    """The table's design by a card's columns, and its points, which the ranges are widened to."""
+    from milpscore.cli.saved import loaded_card
+    from milpscore.cli.sites import design_like
+    from milpscore.formulations.building import LEAST, MOST
+    from milpscore.scorecard import Scorecard
+
+    if data.thresholds is not None or data.bins is not None:
+        raise OptionError("--card brings its own cuts: leave out --thresholds and --bins")
+    require_file(path)
+    loaded = loaded_card(path)
+    if not isinstance(loaded, Scorecard):
+        raise OptionError("only cards of two answers can be questioned")
+    ends = {"coef_min": min(LEAST, *loaded.points), "coef_max": max(MOST, *loaded.points)}
+    for name, end in ends.items():
+        arguments.setdefault(name, end)
+    if arguments["max_terms"] is not None:
+        used = sum(map(bool, loaded.points))
+        arguments["max_terms"] = max(arguments["max_terms"], used)
+    return design_like(data, loaded, "--card", path), loaded.points
 
 
 def command_to_fit(given: list[str]) -> str:

@@ -118,16 +118,22 @@ def sites_command(
 
 def _alike(data: DataOptions, like: Path) -> Design:
     """Return the design of a table by another site's columns."""
-    from milpscore.data import apply_columns, make_design, read_counts
+    from milpscore.data import read_counts
 
-    other = read_counts(like, one_class=True)
+    return design_like(data, read_counts(like, one_class=True), "--like", like)
+
+
+def design_like(data: DataOptions, other: Any, option: str, path: Path) -> Design:
+    """Return the design of a table by the columns, blocks and classes of a design or card."""
+    from milpscore.data import apply_columns, make_design
+
     X, y, _, given = data.read(rows=True, missing="bin")
     if y is None:
-        raise OptionError("--like takes tables that fit into memory")
-    values = apply_columns(other.columns, X)  # a value that the other site lacks is an error
+        raise OptionError(f"{option} takes tables that fit into memory")
+    values = apply_columns(other.columns, X)  # a value that the columns lack is an error
     if given["positive"] != other.classes[1]:
         raise OptionError(
-            f"{like.name} scores {other.classes[1]!r}, this table {given['positive']!r}: say "
+            f"{path.name} scores {other.classes[1]!r}, this table {given['positive']!r}: say "
             "--positive"
         )
     weight = given["sample_weight"]

@@ -15,7 +15,8 @@ from milpscore.constraints import Constraint, Exclude, Include, Range, make_cons
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import NotApplicableError, OptionError, did_you_mean
-from milpscore.core.result import Claim, Result, claim_of
+from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, claim_of
+from milpscore.core.statement import Statement
 from milpscore.fitting import FORMULATION, MAX_TERMS
 from milpscore.formulations import gentle_scale
 from milpscore.losses import RiskLoss
@@ -90,6 +91,9 @@ class Desk:
         Rules to begin with; they can be dropped like any other.
     max_terms : int, optional
         None: no limit.
+    in_use : sequence of int, optional
+        The points of a card in use, column by column: the sheet begins with them, and
+        :meth:`back` returns to them.
     **arguments :
         Further arguments of the builder.
 
@@ -104,6 +108,8 @@ class Desk:
     ------
     NotApplicableError
         For another formulation.
+    OptionError
+        Points in use lie outside the ranges, or are not one per column.
 
     Examples
     --------
@@ -125,6 +131,7 @@ class Desk:
         command: str = "",
         constraints: Sequence[Constraint] = (),
         max_terms: int | None = MAX_TERMS,
+        in_use: Sequence[int] | None = None,
         **arguments: Any,
     ) -> None:
         self.bench = Bench(design, formulation, arguments)
@@ -137,7 +144,9 @@ class Desk:
         self.design = statement.design  # by cuts, where jumps are penalised
         self.ledger.add([card for card in (first, statement.empty_card()) if card], statement)
         shown = self.ledger.best(free)[0] or statement.empty_card()
-        self.sheet = Sheet(tuple(shown.coefficients.tolist()), max_terms, rules=tuple(constraints))
+        self.in_use = None if in_use is None else _within(statement, in_use)
+        points = self.in_use or tuple(shown.coefficients.tolist())
+        self.sheet = Sheet(points, max_terms, rules=tuple(constraints))
         self.bench.statement(self.question)  # refuses a rule that makes no sense
         self._held: tuple[Any, tuple[Card, Scorecard, Figures]] | None = None
         self._measured: dict[Card, Figures] = {}
@@ -310,6 +319,12 @@ class Desk:
             raise NotApplicableError("no card is known that obeys these wishes: search for it")
         self.put(replace(self.sheet, points=tuple(card.coefficients.tolist()), threshold=None))
 
+    def back(self) -> None:
+        """Return to the points of the card in use; NotApplicableError where there is none."""
+        if self.in_use is None:
+            raise NotApplicableError("the desk was opened without a card in use")
+        self.put(replace(self.sheet, points=self.in_use, threshold=None))
+
     def undo(self) -> None:
         """Take the last edit back."""
         self._step(self._past, self._future)
@@ -435,6 +450,27 @@ class Desk:
         """What a wish alone costs, or all of them together, as far as it is proved."""
         return self.ledger.price(self.question if key is None else self.wish(key), self.free)
 
+    def price_in_use(self) -> Price:
+        """How much worse the card in use is than the best card without wishes."""
+        card = self._used()
+        own = evaluate(self.bench.statement(self.free), card).objective
+        best, bound = self.ledger.best(self.free)[1], self.ledger.bound(self.free)
+        most = max(own - bound, 0.0)
+        return Price(min(max(own - best, 0.0), most), most, CLAIM_TOLERANCE * (own + best))
+
+    def measured_in_use(self) -> Figures:
+        """What the rows say of the card in use."""
+        card = self._used()
+        if card not in self._measured:
+            self._measured[card] = self._figures(self._shown(card))
+        return self._measured[card]
+
+    def _used(self) -> Card:
+        """The card in use with its best intercept and scale."""
+        if self.in_use is None:
+            raise NotApplicableError("the desk was opened without a card in use")
+        return self.ledger.of_points(self.free, np.array(self.in_use, dtype=np.int64))
+
     def to_be_asked(self, key: str | None = None) -> list[Question]:
         """The questions whose answers a price waits for."""
         asked = [self.free, self.question if key is None else self.wish(key)]
@@ -497,6 +533,22 @@ class Desk:
         rest = [Exclude(tuple(none))] if none else []
         rules = [r for r in self.wishes.values() if not isinstance(r, Range | Exclude)]
         return (*rules, *held, *rest)
+
+
+def _within(statement: Statement, points: Sequence[int]) -> tuple[int, ...]:
+    """Return points as whole numbers; OptionError where a card cannot have them."""
+    found = np.asarray(points)
+    if found.shape != (statement.shape[1],) or (found != found.astype(np.int64)).any():
+        raise OptionError(
+            f"{{in_use}} needs {statement.shape[1]} whole numbers, one for each column", in_use=...
+        )
+    if ((found < statement.coef_min) | (found > statement.coef_max)).any():
+        raise OptionError(
+            f"{{in_use}} has points from {found.min()} to {found.max()}, beyond the ranges: widen "
+            "{coef_min} and {coef_max}",
+            in_use=..., coef_min=..., coef_max=...,
+        )  # fmt: skip
+    return tuple(found.astype(np.int64).tolist())
 
 
 def bound_below(result: Result, objective: float) -> float:

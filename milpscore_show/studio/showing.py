@@ -52,6 +52,7 @@ _DOES: dict[str, tuple[str, dict[str, Any]]] = {
     "threshold": ("set_threshold", {"total": float | None}),
     "terms": ("set_terms", {"most": int | None}),
     "take": ("take", {"wishes": bool}),
+    "back": ("back", {}),
     "undo": ("undo", {}),
     "redo": ("redo", {}),
 }
@@ -144,6 +145,7 @@ def view(desk: Desk) -> dict[str, Any]:
             for key, rule in desk.wishes.items()
         ],
         "together": _priced(desk),
+        "in_use": None if desk.in_use is None else _in_use(desk),
         "undo": desk.can_undo,
         "redo": desk.can_redo,
     }  # fmt: skip
@@ -188,7 +190,17 @@ def _priced(desk: Desk, key: str | None = None) -> dict[str, Any]:
             "proved": price.proved, "counted": in_counts(before, after)}  # fmt: skip
 
 
-def in_counts(before: Figures | None, after: Figures | None) -> str:
+def _in_use(desk: Desk) -> dict[str, Any]:
+    """What the card in use costs against the best card, and what the best one would change."""
+    price, best = desk.price_in_use(), desk.measured(desk.free)
+    counted = in_counts(desk.measured_in_use(), best, "From the card in use to the best known one")
+    return {"own": desk.sheet.points == desk.in_use, "price": str(price), "proved": price.proved,
+            "counted": counted}  # fmt: skip
+
+
+def in_counts(
+    before: Figures | None, after: Figures | None, what: str = "The best known card changes"
+) -> str:
     """How the best known card changes, at its own decision; empty where one is not known."""
     if before is None or after is None:
         return ""
@@ -196,7 +208,7 @@ def in_counts(before: Figures | None, after: Figures | None) -> str:
         return "The best known card obeys as it is."
     missed, alarmed = after.missed - before.missed, after.alarmed - before.alarmed
     return (
-        f"The best known card changes: AUC {before.auc:.3f} to {after.auc:.3f}, sensitivity "
+        f"{what}: AUC {before.auc:.3f} to {after.auc:.3f}, sensitivity "
         f"{before.sensitivity:.1%} to {after.sensitivity:.1%}, specificity "
         f"{before.specificity:.1%} to {after.specificity:.1%}: {_more(missed)} missed, "
         f"{_more(alarmed)} false alarms, of {after.rows} rows."
@@ -315,6 +327,10 @@ def _read_me(desk: Desk) -> str:
         "",
         f"{' '.join(command)} --constraints constraints.toml",
     ]
+    if desk.in_use is not None:
+        said[-1] = (
+            "The columns are those of the card in use: 'milpscore studio --card' opens them again."
+        )
     if desk.scorecard.certificate["decision"]["by"] == "hand":
         said.append(
             f"The threshold was moved by hand to {float(desk.scorecard.threshold):g}; points and "

@@ -450,3 +450,36 @@ def test_an_export_names_scales_where_a_fit_would_state_gentler_ones() -> None:
 def test_no_wishes_are_a_file_too(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(written([]), encoding="utf-8")
     assert read_constraints(tmp_path / "a.toml") == ()
+
+
+@pytest.mark.parametrize("formulation", ["risk_score", "slim"])
+def test_the_way_back_to_a_card_in_use_has_a_price(formulation: str) -> None:
+    desk = at_desk(formulation, in_use=(1, 0, -1, 3))
+    assert desk.sheet.points == desk.in_use == (1, 0, -1, 3)
+    statement = desk.bench.statement(desk.free)
+    own = evaluate(statement, desk.card).objective
+    assert view(desk)["in_use"]["own"]
+    assert not desk.price_in_use().proved
+    assert desk.price_in_use().most <= own
+    desk.ask(desk.free, node_limit=NODES)
+    price = desk.price_in_use()
+    assert price.proved
+    assert price.least == pytest.approx(own - fresh(desk), rel=1e-6, abs=1e-9)
+    desk.take(best=False)
+    desk.set_threshold(1)
+    shown = view(desk)["in_use"]
+    assert not shown["own"]
+    assert shown["price"].endswith("worse (proved)")
+    assert shown["counted"].startswith("From the card in use to the best known one: AUC 0.")
+    act(desk, '{"do": "back"}')
+    assert desk.sheet.points == (1, 0, -1, 3)
+    assert desk.sheet.threshold is None
+    desk.undo()
+    assert desk.sheet.points != (1, 0, -1, 3)
+    for odd in ((1, 0), (0.5, 0, 0, 0), (9, 0, 0, 0)):
+        with pytest.raises(OptionError, match="in_use"):
+            at_desk(formulation, in_use=odd)
+    bare = at_desk(formulation)
+    assert view(bare)["in_use"] is None
+    with pytest.raises(NotApplicableError, match="without a card in use"):
+        bare.back()

@@ -38,12 +38,12 @@ def hub() -> Iterator[Hub]:
     made.close()
 
 
-def client(app: Any, host: str = "127.0.0.1") -> Any:
+def client(app: Any, host: str = "127.0.0.1", **more: Any) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Using `httpx`")  # which old and new Starlette take
         from starlette.testclient import TestClient
 
-    return TestClient(app, base_url=f"http://{host}")
+    return TestClient(app, base_url=f"http://{host}", **more)
 
 
 @pytest.fixture
@@ -157,12 +157,9 @@ def test_a_search_that_fails_does_not_end_the_ones_after_it(
 def test_an_edit_that_cannot_be_shown_is_taken_back(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from starlette.testclient import TestClient
-
     from milpscore_show.studio import hub as home
 
-    app = application(hub, TOKEN)
-    page = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+    page = client(application(hub, TOKEN), raise_server_exceptions=False)
     before, view = hub.desk.sheet, home.view
 
     def broken(desk: Any) -> Any:
@@ -302,11 +299,18 @@ def test_a_search_can_be_stopped_or_killed_while_it_runs(
 
 
 @pytest.mark.slow
-def test_the_command_serves_a_page_and_ends_with_its_search(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_use", [False, True])
+def test_the_command_serves_a_page_and_ends_with_its_search(tmp_path: Path, in_use: bool) -> None:
+    from milpscore import Scorecard
+
     rows = "".join(f"{int(k % 5 > 1)},{k % 5},{k % 3}\n" for k in range(60))
     (tmp_path / "table.csv").write_text("y,a,b\n" + rows, encoding="utf-8")
     command = [sys.executable, "-m", "milpscore", "studio", "table.csv", "--target", "y"]
     root = str(Path(__file__).parents[2])
+    if in_use:
+        card = Scorecard.from_points({"a": 7, "b": -1}, classes=(0, 1), title="In use")
+        card.write(tmp_path / "card.json")
+        command += ["--card", "card.json"]
     with subprocess.Popen(
         [*command, "--max-terms", "2", "--no-browser"], cwd=tmp_path, stderr=subprocess.PIPE,
         text=True, env={**os.environ, "PYTHONPATH": root},
@@ -318,7 +322,12 @@ def test_the_command_serves_a_page_and_ends_with_its_search(tmp_path: Path) -> N
                 assert line, "the command ended"
                 address = (re.findall(r"http://127\.0\.0\.1:\d+/\?token=[\w-]+", line) or [""])[0]
             with urllib.request.urlopen(address.replace("/?", "/state?"), timeout=60) as answer:
-                assert json.load(answer)["title"] == "y, scored by risk-score"
+                state = json.load(answer)
+            assert state["title"] == "y, scored by risk-score"
+            assert bool(state["in_use"]) is in_use
+            if in_use:
+                assert state["in_use"]["own"]
+                assert [line["points"] for line in state["lines"]] == [7, -1]
         finally:
             server.send_signal(signal.SIGINT)
             assert server.wait(60) in (0, 130)

@@ -172,6 +172,11 @@ export function mount(root, link) {
       at(id).classList.toggle("proved", state[id].proved);
       at(id).hidden = id === "held" && !state.wishes.length;
     }
+    at("in-use").hidden = root.querySelector('[data-act="back"]').hidden = !state.in_use;
+    if (state.in_use) {
+      put("in-use", `The card in use: ${state.in_use.price}. ${state.in_use.counted}`);
+      at("in-use").classList.toggle("proved", state.in_use.proved);
+    }
     const place = ([x, y]) => `${30 + 180 * x},${190 - 180 * y}`;
     at("curve").setAttribute("points", state.roc.curve.map(place).join(" "));
     const [x, y] = place(state.roc.at).split(",");
@@ -244,6 +249,7 @@ export function mount(root, link) {
     const none = (one) => one.best === null || one.own;
     able(root.querySelector('[data-act="take"]'), !none(state.held));
     able(root.querySelector('[data-act="take-free"]'), !none(state.free));
+    able(root.querySelector('[data-act="back"]'), state.in_use && !state.in_use.own);
   }
 
   function showTrace(event) {
@@ -278,6 +284,7 @@ export function mount(root, link) {
   const ACTS = {
     undo: { do: "undo" }, redo: { do: "redo" }, own: { do: "threshold", total: null },
     take: { do: "take", wishes: true }, "take-free": { do: "take", wishes: false },
+    back: { do: "back" },
   };
   for (const button of root.querySelectorAll("[data-act]")) {
     button.addEventListener("click", () => act(ACTS[button.dataset.act]));
