@@ -172,9 +172,10 @@ def fit_command(
     made = None if result.card is None else _shown(program, result, title, threshold_by, at)
     if made is not None:
         made = _in_words(made, words, names, output.quiet)
+    made = _per_patient(made, design, patients := _patients(data, table))
     more: dict[str, Any] = {} if sample is None else {"sample": sample_bound}
     if check:
-        more |= _on_new_rows(program, result, table, data, solving.seed, output.quiet)
+        more |= _on_new_rows(program, result, table, data, solving.seed, output.quiet, patients)
     # Printed before it is saved: a full disk must not cost the answer.
     _print_answer(output.json, design, result, made, seconds, more)
     _note_one_answer(made, design, output.quiet)
@@ -214,14 +215,15 @@ def _print_answer(
 
 
 def _on_new_rows(
-    program: Program, result: Result, table: Any, data: DataOptions, seed: int, quiet: bool
-) -> dict[str, Any]:
+    program: Program, result: Result, table: Any, data: DataOptions, seed: int, quiet: bool,
+    patients: Any,
+) -> dict[str, Any]:  # fmt: skip
     """What the card is worth on new rows, or at each site by cards of the others."""
     name = "worth" if data.sites is None else "sites"
     if result.card is None:
         return {name: None}
     if data.sites is None:
-        return {name: _worth(program, result, table, seed, quiet)}
+        return {name: _worth(program, result, table, seed, quiet, patients)}
     from milpscore.cli.sites import worth_by_site
 
     return {name: worth_by_site(program, result, data)}
@@ -234,7 +236,32 @@ def _plain(value: Any) -> Any:
     return value and vars(value)
 
 
-def _worth(program: Program, result: Result, table: Any, seed: int, quiet: bool) -> Worth | None:
+def _patients(data: DataOptions, table: Any) -> Any:
+    """Return the names of rows, shape (n,), where some stand for several; else None."""
+    if data.id is None or table is None or table[1] is None:
+        return None
+    from milpscore.data import read_frame
+
+    named = read_frame(data.data, **data.reading)[data.id]
+    if named.isna().any() or len(named) != len(table[1]):
+        return None
+    return named.to_numpy() if named.duplicated().any() else None
+
+
+def _per_patient(made: Any, design: Design, patients: Any) -> Any:
+    """Return a card, its events counted once per patient where rows have one."""
+    from milpscore.scorecard import Scorecard
+
+    if patients is None or not isinstance(made, Scorecard) or len(patients) != len(design.y):
+        return made
+    counted = design.weight > 0
+    rarer = min(len({*patients[counted & (design.y == side)].tolist()}) for side in (-1, 1))
+    return replace(made, certificate={**made.certificate, "rarer_rows": rarer})
+
+
+def _worth(
+    program: Program, result: Result, table: Any, seed: int, quiet: bool, patients: Any
+) -> Worth | None:
     """What the card is worth on new rows; None, with a note, if that cannot be said."""
     from milpscore.core.result import Termination
     from milpscore.worth import card_worth
@@ -246,7 +273,8 @@ def _worth(program: Program, result: Result, table: Any, seed: int, quiet: bool)
     X, y, cutting, _ = table or (None, None, None, None)
     whole = y is not None and design.counts is None and len(y) == len(design.y)
     try:
-        return card_worth(program, result, X if whole else None, cutting, seed)
+        kept = X if whole else None
+        return card_worth(program, result, kept, cutting, seed, patients if whole else None)
     except MilpscoreError as error:
         say(f"Note: no figure for new rows ({error}).", quiet)
     except KeyboardInterrupt:

@@ -143,3 +143,22 @@ def test_ctrl_c_during_the_refits_keeps_the_card(
     assert done.exit_code == 0, done.output
     assert "the refits were interrupted" in done.output
     assert (tmp_path / "card.json").is_file()
+
+
+def test_rows_of_one_name_are_left_out_together(tmp_path: Path) -> None:
+    part = TABLE.iloc[:120].assign(y=CHANCE.iloc[:120], row=range(120))
+    part.to_csv(tmp_path / "one.csv", index=False)
+    stacked = pd.concat([part.assign(table=k) for k in range(4)])
+    stacked.to_csv(tmp_path / "four.csv", index=False)
+    found = {}
+    for name, more in (("one", []), ("four", ["--drop", "table"]), ("loose", [])):
+        path = tmp_path / f"{'four' if name == 'loose' else name}.csv"
+        said = [*more, "--id", "row"] if name != "loose" else ["--drop", "table,row"]
+        words = ["fit", path, "--target", "y", *said, "--bins", 5, "--heuristic", "--json"]
+        done = CliRunner().invoke(app, [*map(str, words), "--out", str(tmp_path / f"{name}.json")])
+        assert done.exit_code == 0, done.output
+        card = json.loads((tmp_path / f"{name}.json").read_text())
+        found[name] = json.loads(done.stdout)["worth"]["auc_new"], card["certificate"]["rarer_rows"]
+    assert found["four"] == pytest.approx(found["one"])
+    assert found["loose"][0] > found["one"][0] + 0.1  # each row has its copies among the others
+    assert found["loose"][1] == 4 * found["one"][1]
