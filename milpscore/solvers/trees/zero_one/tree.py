@@ -315,10 +315,12 @@ class ZeroOneSearch(BestFirst):
         self.lanes = (Lane(Supports(self.bounds)),)
 
     def _descend_within_limits(self) -> None:
-        """Look for better cards from the best one, and from none, among those within the limits."""
+        """Look for cards within the limits from the best one, a fast one and none."""
         p = self.patterns
         best = self.cards.best
         starts = [] if best.w is None else [p.card(best.w, best.threshold)]
+        fast, _ = fast_cards(p.statement, self.clock.deadline.part(POLICY.fast_share))
+        starts += [] if fast is None else [p.statement.with_best_intercept(fast.coefficients)]
         starts += [p.card(p.smallest_card(), t) for t in (p.t_low, p.t_high)]
         for start in starts:
             if self.clock.remaining <= 0 or not self.unfinished:
