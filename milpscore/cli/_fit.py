@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -176,6 +177,7 @@ def fit_command(
     more: dict[str, Any] = {} if sample is None else {"sample": sample_bound}
     if check:
         more |= _on_new_rows(program, result, table, data, solving.seed, output.quiet, patients)
+        made = _with_sites(made, more.get("sites"))
     # Printed before it is saved: a full disk must not cost the answer.
     _print_answer(output.json, design, result, made, seconds, more)
     _note_one_answer(made, design, output.quiet)
@@ -227,6 +229,20 @@ def _on_new_rows(
     from milpscore.cli.sites import worth_by_site
 
     return {name: worth_by_site(program, result, data)}
+
+
+def _with_sites(made: Any, sites: Any) -> Any:
+    """Return a card that keeps, for its report, what it is worth at each site."""
+    if made is None or not sites:
+        return made
+    kept = [
+        {
+            k: None if isinstance(v, float) and math.isnan(v) else v
+            for k, v in each._asdict().items()
+        }
+        for each in sites
+    ]
+    return replace(made, certificate={**made.certificate, "sites": kept})
 
 
 def _plain(value: Any) -> Any:

@@ -362,6 +362,27 @@ def rungs_table(record: Mapping[str, Any]) -> Table | None:
     return Table(caption, heads, rows[:_MOST_ROWS], 2, marked[0] if marked else None)
 
 
+def sites_table(record: Mapping[str, Any]) -> Table | None:
+    """What a card of several sites is worth at each, by cards of the others; None of another."""
+    sites = record.get("sites")
+    if not isinstance(sites, list) or not all(isinstance(each, Mapping) for each in sites):
+        return None
+
+    def shown(value: Any, form: str) -> str:
+        return format(value, form) if isinstance(value, int | float) else DASH
+
+    forms = {"rows": ",", "auc": ".3f", "auc_left_out": ".3f", "stated": ".1%", "observed": ".1%"}
+    rows = [
+        (str(each.get("site", "")), *(shown(each.get(k), form) for k, form in forms.items()))
+        for each in sites
+    ]
+    heads = [
+        "Site", "Rows", "AUC of this card", "AUC of a card of the others", "Risk it states",
+        "Observed",
+    ]  # fmt: skip
+    return Table("Each site, by a card made from the other sites", heads, rows[:_MOST_ROWS])
+
+
 def power_table(card: Scorecard) -> tuple[str, Table | None]:
     """Who decides on the card, in a sentence and by feature; or why that is not known."""
     if len(card.used_features) > MOST_VOTERS:

@@ -59,6 +59,19 @@ def test_the_card_of_all_sites_is_that_of_all_rows(sites: Path) -> None:
     assert run("verify", sites / "proof.json", sites / "all.csv").exit_code == 0
 
 
+def test_the_report_shows_what_the_card_is_worth_at_each_site(sites: Path, tmp_path: Path) -> None:
+    card, page = tmp_path / "card.json", tmp_path / "page.html"
+    words = ("--sites", sites / "s1.json", "--target", "ill", "--max-terms", 2, "--out", card)
+    assert run("fit", sites / "s0.json", *words).exit_code == 0
+    done = run("report", card, sites / "s2.csv", "--target", "ill", "--out", page)
+    assert done.exit_code == 0, done.output
+    found = json.loads(card.read_text())["certificate"]["sites"]
+    assert [each["site"] for each in found] == ["s0", "s1"]
+    text = page.read_text()
+    assert "Each site, by a card made from the other sites" in text
+    assert f">{found[1]['auc_left_out']:.3f}</td>" in text
+
+
 def test_each_site_is_judged_by_the_others(sites: Path) -> None:
     paths = [sites / f"s{site}.json" for site in range(3)]
     program = risk_score(read_counts(*paths), max_terms=2)
