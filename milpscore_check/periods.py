@@ -118,9 +118,9 @@ class Periods(Hazards):
             room = [e * min(own, ONE - own) for e, own in zip(weight, p, strict=True)]
             most = max(range(len(p)), key=room.__getitem__)
             excess = sum(map(mul, weight, p), Fraction(0)) - self.events[i] * ONE
-            if abs(excess) <= room[most] and weight[most]:
+            if excess and abs(excess) <= room[most]:
                 p[most] -= excess / weight[most]
-            else:  # the same chance for all is a line, too
+            elif excess:  # the same chance for all is a line, too
                 p = [self.events[i] * ONE / sum(weight)] * len(p)
             for z, e, own in zip(distinct, weight, p, strict=True):
                 if e:

@@ -198,3 +198,20 @@ def test_rows_without_times_have_no_such_loss():
     with pytest.raises(Refused, match="a table with times"):
         Hazards(rows, cards)
     assert math.isfinite(float(cards.scale[0]))
+
+
+def test_chances_of_0_and_1_alone_make_a_line() -> None:
+    """Where scores lie hundreds apart no chance is left to move, and none has to be."""
+    X = np.array([[0, 0.001], [0.001, 0.001], [1, 250], [0, 1], [0, 1], [250, 0], [0.001, 1],
+                  [0, 0], [0.001, 250]])  # fmt: skip
+    time = [0.621, 0.237, 1.872, 0.405, 1.079, 0.593, 1.934, 0.07, 0.4]
+    event = [False, True, True, True, False, True, False, False, True]
+    weight = [1, 0.25, 1, 0.25, 2, 0.25, 2, 3.5, 1]
+    program = survival_score(
+        make_survival_design(X, time=time, event=event, sample_weight=weight), coef_min=-1,
+        coef_max=1, l0_penalty=0.0, times="events", exposure="discrete", scale=1.0, penalty="l1",
+        lam=0.01,
+    )  # fmt: skip
+    proof = certify(program, solve(program, "tree", progress=False), progress=False)
+    assert proof.evidence["kind"] == "leaves"
+    assert verify_certificate(proof, program.statement.design).proved
