@@ -19,7 +19,7 @@ from milpscore.data import make_survival_design
 from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score
 from milpscore.scorecard import Scorecard
-from milpscore.scorecard.certified import shown_card
+from milpscore.scorecard.certified import allowed_cards, shown_card
 from milpscore.scorecard.claims import certificate_sentences, rarer_rows
 from milpscore.scorecard.rendering import attainable_totals, table_lines, text_table
 from milpscore.verify import evaluate
@@ -161,7 +161,7 @@ def fit_by_site(
         share = float(own.weight[own.y > 0].sum() / weight)
         rows.append((int(own.rows.sum()), weight, share, float(card.intercept), *losses))
         shown = shown_card(statement, card, f"{title}: {site}")
-        cards[site] = replace(shown, certificate=_record(program, result, own, losses[0]))
+        cards[site] = replace(shown, certificate=_record(program, result, design, own))
     names = ["rows", "weight", "positive", "intercept", "loss", "loss_with_one_intercept"]
     table = pd.DataFrame(rows, columns=names, index=pd.Index(sites, name="site"))
     loss = float(np.average(table["loss"], weights=table["weight"]))
@@ -199,11 +199,14 @@ def _sites(design: Design, by: Any) -> tuple[list[Hashable], IntArray]:
     return sites, number
 
 
-def _record(program: Program, result: Result, own: Design, loss: float) -> dict[str, Any]:
+def _record(program: Program, result: Result, design: Design, own: Design) -> dict[str, Any]:
     """Return what a site's card says of its making."""
+    assert result.card is not None
+    caveats = ["for all sites together, each with an intercept of its own", result.caveat]
     return {
-        **result.summary(), "loss_name": "logistic", "site_loss": loss,
-        "n_rows": int(own.rows[own.weight > 0].sum()), "rarer_rows": rarer_rows(own),
-        "lines": int(np.count_nonzero(result.card.coefficients)) if result.card else 0,
-        "caveat": "for all sites together, each with an intercept of its own",
+        **result.summary(), "loss_name": "logistic", "rarer_rows": rarer_rows(design),
+        "n_rows": int(own.rows[own.weight > 0].sum()),
+        "lines": int(np.count_nonzero(result.card.coefficients)),
+        "allowed": allowed_cards(program.statement, result.card.scale, result.dual_bound),
+        "caveat": ", ".join(filter(None, caveats)),
     }  # fmt: skip

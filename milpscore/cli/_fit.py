@@ -173,7 +173,7 @@ def fit_command(
     made = None if result.card is None else _shown(program, result, title, threshold_by, at)
     if made is not None:
         made = _in_words(made, words, names, output.quiet)
-    made = _per_patient(made, design, patients := _patients(data, table))
+    made = _per_patient(made, design, patients := _patients(data, table, output.quiet))
     more: dict[str, Any] = {} if sample is None else {"sample": sample_bound}
     if check:
         more |= _on_new_rows(program, result, table, data, solving.seed, output.quiet, patients)
@@ -252,16 +252,23 @@ def _plain(value: Any) -> Any:
     return value and vars(value)
 
 
-def _patients(data: DataOptions, table: Any) -> Any:
+def _patients(data: DataOptions, table: Any, quiet: bool) -> Any:
     """Return the names of rows, shape (n,), where some stand for several; else None."""
     if data.id is None or table is None or table[1] is None:
         return None
+    import numpy as np
+
     from milpscore.data import read_frame
 
-    named = read_frame(data.data, **data.reading)[data.id]
-    if named.isna().any() or len(named) != len(table[1]):
+    named = read_frame(data.data, **data.reading)[data.id].astype(object)
+    if not named.dropna().duplicated().any():
         return None
-    return named.to_numpy() if named.duplicated().any() else None
+    if (bare := named.isna()).any():
+        say(
+            f"Note: {int(bare.sum())} rows without a name in {data.id} stand for themselves.", quiet
+        )
+        named[bare] = [(row,) for row in np.flatnonzero(bare)]
+    return named.to_numpy()
 
 
 def _per_patient(made: Any, design: Design, patients: Any) -> Any:

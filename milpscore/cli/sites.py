@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from milpscore.cli.common import print_text, require_file, require_folder, say
+import typer
+
+from milpscore.cli.common import INTERRUPTED, print_text, require_file, require_folder, say
 from milpscore.cli.groups import (
     CARD,
     DATA,
@@ -114,6 +116,8 @@ def sites_command(
         for site, card in made.cards.items():
             card.write(out / f"{site}.card.json")
         say(f"The cards were written to {out}.")
+    if made.result.termination.name == "INTERRUPTED":
+        raise typer.Exit(INTERRUPTED)
 
 
 def _alike(data: DataOptions, like: Path) -> Design:

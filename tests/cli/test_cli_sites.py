@@ -147,7 +147,10 @@ def test_each_site_has_an_intercept_of_its_own(sites: Path, tmp_path: Path) -> N
     done = run("sites", *counts, "--max-terms", 2, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     assert "Risk at each site:" in done.stdout
-    assert "no card of this kind has mean logistic loss plus penalty below" in done.stdout
+    assert (
+        "no card with at most 2 columns and points from −5 to 5, whatever the scale, has mean"
+        in (done.stdout)
+    )
     assert "high risk" in run("card", tmp_path / "s1.card.json").stdout
     assert run("sites", *counts, "--out", tmp_path / "none").exit_code == 2
     assert "two files are called" in run("sites", counts[0], counts[0]).output

@@ -162,3 +162,8 @@ def test_rows_of_one_name_are_left_out_together(tmp_path: Path) -> None:
     assert found["four"] == pytest.approx(found["one"])
     assert found["loose"][0] > found["one"][0] + 0.1  # each row has its copies among the others
     assert found["loose"][1] == 4 * found["one"][1]
+    stacked["row"] = stacked["row"].astype(object).where(stacked["row"] > 4)
+    stacked.to_csv(tmp_path / "some.csv", index=False)
+    words = ["fit", tmp_path / "some.csv", "--target", "y", "--drop", "table", "--id", "row"]
+    done = CliRunner().invoke(app, [*map(str, words), "--heuristic"])
+    assert "Note: 20 rows without a name in row stand for themselves." in done.stderr
