@@ -27,6 +27,7 @@ class HazardsPolicy:
 
 
 POLICY = HazardsPolicy()
+_NONE = np.zeros(0, dtype=np.int64)
 
 ExposureKind = Literal["time", "at_risk", "discrete"]
 
@@ -116,6 +117,8 @@ class HazardRows:
         top = z.max(axis=0)
         grown = np.exp(z - top)
         sums = self.exposed.T @ grown
+        if sums.min() >= POLICY.least_sum:  # as nearly always
+            return grown, sums, np.log(sums) + top, _NONE
         small = (sums[self.total > 0] < POLICY.least_sum).any(axis=0)
         odd: IntArray = np.flatnonzero(small).astype(np.int64)
         # an interval that no row is exposed to has no events either
