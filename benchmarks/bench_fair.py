@@ -1,6 +1,7 @@
 """Equalised odds on adult: cards within a gap of .05, beside fairlearn's reductions and FAIM's way.
 
-Two thirds of the rows are for the fits, the others are new. Groups by sex, and by race in three. Of
+Two thirds of the rows are for the fits, the others are new. Cards have five lines, eight, or any
+number of them (points to 10, .00001 per term). Groups by sex, and by race in three. Of
 fairlearn: the exponentiated gradient over logistic regressions of all columns, of the card's own
 columns (at the largest of five bounds with which its answers keep to .05), and over cards (eight
 steps at bound .03, five seconds a card). FAIM's way: a thousand logistic regressions near the best
