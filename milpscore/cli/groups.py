@@ -294,9 +294,7 @@ class TableOptions(ColumnOptions, FileOptions):
     features: str | None = option(
         DATA, "The features, in place of all other columns.", metavar="A,B,C"
     )
-    id: str | None = option(
-        DATA, "Column that names the rows, or the patient of several; not a feature.", metavar="COL"
-    )
+    id: str | None = option(DATA, "Names of rows, or of patients; not a feature.", metavar="COL")
     thousands: Literal[".", ",", "'", " "] | None = option(
         DATA, "What stands between thousands, where the numbers do not show it."
     )
