@@ -20,6 +20,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
 from milpscore.core.writing import printable
 from milpscore.data import Binner, apply_columns, make_design
+from milpscore.data.columns import total_of
 from milpscore.fitting import fit_card
 from milpscore.formulations import BEYOND, any_scale, risk_score
 from milpscore.formulations.policy import POLICY
@@ -234,7 +235,7 @@ def update(
             )
     clock, card = Clock.of(time_limit), _known(card, X)
     design, points = _lines(card, X, y, new_lines, sample_weight)
-    total = design.X @ points
+    total = total_of(design.X, points.tolist())
     if np.ptp(total) == 0.0:
         raise DataError("the card gives all rows one total: there is nothing to recalibrate")
     total_column = Column(IN_USE, IN_USE, "total", points=tuple(points.tolist()))

@@ -243,6 +243,8 @@ class _ColumnEntry(Struct, forbid_unknown_fields=True):
 def _column(entry: Any) -> Column:
     """Make a column from what :func:`plain_columns` wrote."""
     column = typed(entry, _ColumnEntry, "a column")
+    if bool(column.points) != (column.kind == "total"):
+        raise DataError("a column is damaged: a total has points, and no other column")
     low, high = cut(entry)
     lower = -math.inf if low is None else float(low)
     upper = math.inf if high is None else float(high)

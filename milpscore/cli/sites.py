@@ -116,7 +116,7 @@ def sites_command(
         for site, card in made.cards.items():
             card.write(out / f"{site}.card.json")
         say(f"The cards were written to {out}.")
-    if made.result.termination.name == "INTERRUPTED":
+    if str(made.result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
 
 

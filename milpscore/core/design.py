@@ -154,7 +154,7 @@ class Column:
     cells : CellRules or None
         How the raw feature's cells are read; None: as they are.
     points : tuple of int
-        Of a ``total`` column: the sum of the columns before it, each times its points.
+        Whole factors of the columns before it, whose sum a ``total`` column is; else empty.
     """
 
     name: str

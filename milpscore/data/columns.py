@@ -225,8 +225,21 @@ def column_values(
     refuse_missing(missing)
     for j, column in enumerate(columns):
         if column.kind == "total":
-            values[:, j] = values[:, :j] @ np.array(column.points, dtype=np.float64)
+            values[:, j] = total_of(values[:, :j], column.points)
     return np.ascontiguousarray(values)
+
+
+def total_of(values: FloatArray, points: Sequence[int]) -> FloatArray:
+    """Return the sums of columns (n, p) times points, (n,); DataError unless there are p of them.
+
+    Column by column, so that equal values give equal sums however they lie in memory.
+    """
+    if len(points) != values.shape[1]:
+        raise DataError(f"a total of {values.shape[1]} columns has {len(points)} points: damaged")
+    total = np.zeros(len(values))
+    for column, w in zip(values.T, points, strict=True):
+        total += float(w) * column
+    return total
 
 
 def _fill(

@@ -131,6 +131,9 @@ def test_the_certificate_of_an_update_is_checked_from_the_table(files, tmp_path)
         content["digest"] = hashlib.sha256(sealed.encode()).hexdigest()
         forged = tmp_path / "forged.json"
         forged.write_text(json.dumps(content))
+        refused = run("verify", forged, new)
+        assert refused.exit_code in (1, 2)
+        assert refused.exception is None or isinstance(refused.exception, SystemExit)
         try:
             found = check(new, forged)
         except Refused:

@@ -76,7 +76,7 @@ class RiskPolicy:
     least_gain: float = 0.02
     backtracks: int = 12  # halvings of a Newton step
     gentler: float = 4.0  # factor between slopes at which the line of a steep node is drawn
-    temperings: int = 4  # gentler slopes that are tried
+    temperings: int = 4  # slopes that are tried, the node's own first
     # undecided columns taken into a relaxation at once; as many as it has, if these are more
     columns_added: int = 30
     # a node's relaxation is solved well enough once the bound misses it by this share of the room

@@ -196,10 +196,7 @@ class Relaxation:
         return True
 
     def _temper(self, node: Node, rows: _ActiveRows, cutoff: float) -> bool:
-        """Draw lines at gentler slopes if the node's value is above the cutoff and no line says so.
-
-        Whether the node stays open.
-        """
+        """Draw gentler lines where a value, but no line, is above the cutoff; False once closed."""
         # Scores of steep slopes lie far from 0, where Newton's steps have no curvature to go by. A
         # line holds at every slope, and rises with it beyond the best one; one with prices of
         # limits on errors holds for the node's scores alone.
@@ -208,6 +205,8 @@ class Relaxation:
             return True
         for tempered in range(POLICY.temperings):
             s = max(node.s_lo / POLICY.gentler**tempered, a.slopes[0])
+            if tempered and s == gentler.s:
+                break
             gentler.s = gentler.s_lo = gentler.s_hi = s
             totals = rows.X @ gentler.w[rows.columns]
             gentler.b = float(a.lines(totals[:, None], rows.rows, (s, s)).intercepts[0])

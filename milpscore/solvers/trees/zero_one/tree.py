@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -260,15 +261,18 @@ class ZeroOneSearch(BestFirst):
             starts = [self.cards.best.w]
         elif self.patterns.terms > len(self.patterns.forced):
             # where changes of single columns say little a smooth loss sees further
-            fast, _ = fast_cards(
-                self.patterns.statement, self.clock.deadline.part(POLICY.fast_share)
-            )
-            starts = [] if fast is None else [fast.coefficients]
+            starts = [] if self._fast is None else [self._fast.coefficients]
         for w in (*starts, first):
             self.cards.offer(w)
         if not any(np.array_equal(first, w) for w in starts):
             starts.append(first)
         CoordinateDescent(self.patterns, self.cards.offer, self._enough, random_state).run(starts)
+
+    @cached_property
+    def _fast(self) -> Card | None:
+        """The card that a smooth loss finds, if any."""
+        within = self.clock.deadline.part(POLICY.fast_share)
+        return fast_cards(self.patterns.statement, within)[0]
 
     def _fewer_terms(self) -> bool:
         """Lower the limit of terms to what prices leave the best card; whether that is less."""
@@ -319,8 +323,8 @@ class ZeroOneSearch(BestFirst):
         p = self.patterns
         best = self.cards.best
         starts = [] if best.w is None else [p.card(best.w, best.threshold)]
-        fast, _ = fast_cards(p.statement, self.clock.deadline.part(POLICY.fast_share))
-        starts += [] if fast is None else [p.statement.with_best_intercept(fast.coefficients)]
+        if self._fast is not None:
+            starts.append(p.statement.with_best_intercept(self._fast.coefficients))
         starts += [p.card(p.smallest_card(), t) for t in (p.t_low, p.t_high)]
         for start in starts:
             if self.clock.remaining <= 0 or not self.unfinished:
