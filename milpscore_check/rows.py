@@ -127,6 +127,10 @@ class Rows:
         """The class of a label, -1 or +1."""
         (against, label), value = self.source["classes"], self.target.value(text)
         if self.times:  # an event that was seen, or was not
+            if (cause := self.source.get("positive")) is not None:  # one of several causes
+                if value is None:
+                    raise Refused(f"{self.target.name!r} has a missing event")
+                return 1 if value == self.target.label(cause) else -1
             if value not in (0, 1):
                 raise Refused(f"{text[:40]!r} in {self.target.name!r} is neither 0 nor 1")
             return 1 if value else -1

@@ -325,6 +325,11 @@ def certify(
             f"{outside}. Leave out threshold_gap, or bin the columns"
         )
     design = program.statement.design
+    if getattr(design, "cuts", None) is not None:
+        raise NotApplicableError(
+            "the times were merged while they were read, and are not the table's own: a "
+            "certificate takes a table that fits into memory"
+        )
     bound, vouched_by = _provable(result), result.bound_source
     bare = Certificate(
         fingerprint=design.fingerprint,

@@ -365,7 +365,7 @@ def _timed(
     ask: _Ask, time: str, entry: str | None
 ) -> tuple[list[str], Any, Program, Result, None, float]:
     """The same of a table of times to an event."""
-    names, table, design = timed_design(ask.data, time, entry)
+    names, table, design = timed_design(ask.data, time, entry, ask.arguments.get("times"))
     ask.words.check(names)
     clock = Clock.of(ask.solving.time_limit)
     program, result = _solved(design, ask, clock)

@@ -412,17 +412,9 @@ class TableOptions(ColumnOptions, FileOptions):
         from milpscore.data import read_patterns
 
         return read_patterns(
-            self.data,
-            self.target,
-            positive=self.positive,
-            weights=self.weights_column,
-            class_weight=self.class_weight,
-            drop=self.left_out,
-            features=names_of(self.features) or None,
-            binner=cutting,
-            memory_limit=self.reading_memory,
-            **self.reading,
-        )
+            self.data, self.target, weights=self.weights_column, class_weight=self.class_weight,
+            **self.streamed(cutting),
+        )  # fmt: skip
 
     def sampled(self, formulation: str, rows: int, **fitting: Any) -> Any:
         """Return a card for a table of too many patterns, by a sample of ``rows`` rows."""
@@ -461,10 +453,14 @@ class TableOptions(ColumnOptions, FileOptions):
         if self.weights_column is not None:
             raise OptionError(f"{what} takes rows that weigh the same: leave out --weights-column")
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
+        return self.streamed(self.cutting(cuts, **default))
+
+    def streamed(self, cutting: Any) -> dict[str, Any]:
+        """How a table is read in passes."""
         return {
             "positive": self.positive, "drop": self.left_out,
             "features": names_of(self.features) or None, "memory_limit": self.reading_memory,
-            "binner": self.cutting(cuts, **default), **self.reading,
+            "binner": cutting, **self.reading,
         }  # fmt: skip
 
     @staticmethod

@@ -108,10 +108,6 @@ def card_command(
         }[format]  # fmt: skip
         if out is None:
             raise OptionError(f"--format {format} takes --out {name}")
-        if isinstance(worded, SurvivalCard):
-            raise OptionError(
-                "a survival card is written as .txt, .html, .sql or .json: --out FILE"
-            )
         getattr(worded, what)(out)
         say(f"The {what} was written to {out}.")
         return

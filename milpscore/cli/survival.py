@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from milpscore.core.errors import DataError, OptionError, TooManyPatternsError
+from milpscore.core.errors import OptionError
+from milpscore.formulations import card_builder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,32 +45,38 @@ def timed_card(
 
 
 def timed_design(
-    data: DataOptions, time: str, entry: str | None
+    data: DataOptions, time: str, entry: str | None, times: Any = None
 ) -> tuple[list[str], tuple[Any, ...], SurvivalDesign]:
     """Return the names of the features, the table, and its design with times."""
-    from milpscore.data import read_frame
-    from milpscore.data.survival import entries_of, events_of, timed, times_of
+    from milpscore.data import make_design, read_frame, read_thresholds, read_times
+    from milpscore.data.sources import at_size
+    from milpscore.data.survival import entries_of, events_of, labels_by_event, timed, times_of
+    from milpscore.formulations.building import encoding_for
 
+    if data.counted:
+        raise OptionError("counts of sites hold no times: give the table, or leave out --time")
     own = [time] if entry is None else [time, entry]
     quoted = ",".join('"' + name.replace('"', '""') + '"' for name in own)
     data = replace(data, drop=quoted if data.drop is None else f"{data.drop},{quoted}")
+    bins = encoding_for(card_builder(SURVIVAL))
+    if at_size(data.data, rows=True):
+        known = None if data.thresholds is None else read_thresholds(data.thresholds)
+        merged = read_times(
+            data.data, data.target, time, entry, weights=data.weights_column,
+            **({} if times is None else {"times": times}),
+            **data.streamed(data.cutting(known, **bins)),
+        )  # fmt: skip
+        table: tuple[Any, ...] = (merged, None, None, {})
+        return data.names(table), table, merged
     frame = read_frame(data.data, **data.reading)
-    seen, ends = events_of(frame[data.target]), times_of("time", frame[time])
+    ends = times_of("time", frame[time])
     starts = entries_of(None if entry is None else frame[entry], len(frame))
-    if seen.all():
-        raise DataError(
-            "every row has an event, which the command line does not read: take survival_score in "
-            "Python"
-        )
-    try:
-        table = data.table("risk_score", rows=True)
-    except TooManyPatternsError:
-        table = (None, None, None, {})
-    if table[1] is None:
-        raise DataError(
-            "times are read of tables that fit into memory: name fewer --features, or take a part"
-        )
-    base = data.design("risk_score", table)
+    X, y, cutting, given = data.read(rows=True, ordered=True, **bins)
+    seen = events_of(y, data.positive)
+    # where every row has an event, there are no classes that bins could see
+    make = make_design if cutting is None else cutting.design
+    base = make(X, labels_by_event(seen), sample_weight=given["sample_weight"], positive=1)
+    table = X, y, cutting, given
     return data.names(table), table, timed(base, seen, ends, starts)
 
 
@@ -81,7 +88,8 @@ def timed_target(data: Path, known: Mapping[str, Any], target: str | None) -> An
     reading = {name: known[name] for name in options if known.get(name)}
     frame = read_frame(data, **reading)
     entry = None if known.get("entry") is None else frame[known["entry"]]
-    return survival_target(frame[target or known["target"]], frame[known["time"]], entry)
+    event = frame[target or known["target"]]
+    return survival_target(event, frame[known["time"]], entry, known.get("positive"))
 
 
 def survival_report(card: SurvivalCard) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from .merged_rows import (
     sample_patterns as sample_patterns,
     stored_rows as stored_rows,
 )
+from .merged_times import read_times as read_times
 from .onehot_codes import BinnedDesign as BinnedDesign
 from .ordinal import OrdinalDesign as OrdinalDesign, make_ordinal_design as make_ordinal_design
 from .pairs import make_pair_design as make_pair_design

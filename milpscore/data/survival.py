@@ -10,15 +10,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milpscore.core.design import BoolArray, Column, Design, FloatArray, unmasked
-from milpscore.core.errors import DataError, listing
+from milpscore.core.design import (
+    BoolArray,
+    Column,
+    Design,
+    FloatArray,
+    IntArray,
+    plain_label,
+    unmasked,
+)
+from milpscore.core.errors import DataError, FormulationError, listing
+from milpscore.data.checking import positive_label
 from milpscore.data.designs import make_design
 
 Named = tuple[pd.DataFrame, dict[str, Any]]
 """A table without the columns that hold times, and these by their argument."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SurvivalDesign(Design):
     """Rows with the time of an event, or the time until which none was seen.
 
@@ -30,10 +39,14 @@ class SurvivalDesign(Design):
         When the event was seen, or the row last; > 0.
     entry : ndarray of shape (n,)
         When the row was first seen, 0 by default; less than ``time``.
+    cuts : tuple of float, optional
+        The intervals of time within which rows were merged while they were read
+        (:func:`milpscore.data.read_times`).
     """
 
     time: FloatArray
     entry: FloatArray
+    cuts: tuple[float, ...] | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -56,6 +69,7 @@ def make_survival_design(
     time: Any = None,
     event: Any = None,
     entry: Any = None,
+    positive: Any = None,
     sample_weight: Any = None,
     columns: Sequence[Column] | None = None,
     blocks: Sequence[Sequence[int]] | None = None,
@@ -70,6 +84,9 @@ def make_survival_design(
     time, event, entry : arrays of shape (n,), or names of columns of X, optional
         In the place of ``y``; ``event`` is 1 or True where the event was seen. Rows may come under
         observation late, at ``entry`` (left truncation). Named columns are no features.
+    positive : label, optional
+        The value of ``event`` to score, where it names one of several causes: rows with another
+        value were last seen at their time, without the event (a cause-specific hazard).
     sample_weight, columns, blocks
         As for :func:`make_design`.
 
@@ -93,7 +110,7 @@ def make_survival_design(
         raise DataError(
             "{time} and {event} are needed: when, and whether it happened", time=..., event=...
         )
-    seen, ends = events_of(given["event"]), times_of("time", given["time"])
+    seen, ends = events_of(given["event"], positive), times_of("time", given["time"])
     starts = entries_of(given["entry"], len(ends))
     _refuse_lengths(len(X) if hasattr(X, "__len__") else len(ends), seen, ends, starts)
     # the labels only have to be two: what became of the rows is put in their place
@@ -104,7 +121,13 @@ def make_survival_design(
     return timed(base, seen, ends, starts)
 
 
-def timed(base: Design, event: BoolArray, time: FloatArray, entry: FloatArray) -> SurvivalDesign:
+def timed(
+    base: Design,
+    event: BoolArray,
+    time: FloatArray,
+    entry: FloatArray,
+    cuts: tuple[float, ...] | None = None,
+) -> SurvivalDesign:
     """Put checked times, (n,) each, in the place of a design's classes."""
     _refuse_lengths(len(base.y), event, time, entry)
     _refuse(~(time > 0.0), "a time that is not above 0", time)
@@ -114,7 +137,7 @@ def timed(base: Design, event: BoolArray, time: FloatArray, entry: FloatArray) -
         raise DataError("no row with weight has an event: there is nothing to tell rows apart by")
     fields = {name: getattr(base, name) for name in Design.__dataclass_fields__}
     fields |= {"y": np.where(event, 1, -1), "classes": (False, True), "class_factors": None}
-    return SurvivalDesign(**fields, time=time, entry=entry)
+    return SurvivalDesign(**fields, time=time, entry=entry, cuts=cuts)
 
 
 def _refuse_lengths(rows: int, event: BoolArray, time: FloatArray, entry: FloatArray) -> None:
@@ -157,7 +180,7 @@ def structured(y: Any) -> tuple[Any, ...]:
     return array[flags[0]], *(array[name].astype(np.float64) for name in (*numbers, *late))
 
 
-def survival_target(event: Any, time: Any, entry: Any = None) -> np.ndarray:
+def survival_target(event: Any, time: Any, entry: Any = None, positive: Any = None) -> np.ndarray:
     """Return events and times as a structured array, in scikit-survival's form.
 
     Parameters
@@ -166,12 +189,14 @@ def survival_target(event: Any, time: Any, entry: Any = None) -> np.ndarray:
     time : array of shape (n,)
     entry : array of shape (n,), optional
         When rows came under observation; a third field, which scikit-survival does not know.
+    positive : label, optional
+        The value of ``event`` to score, as for :func:`make_survival_design`.
 
     Returns
     -------
     structured ndarray of shape (n,), with the fields "event" and "time"
     """
-    seen, ends = events_of(event), times_of("time", time)
+    seen, ends = events_of(event, positive), times_of("time", time)
     fields = [("event", "?"), ("time", "f8"), *([] if entry is None else [("entry", "f8")])]
     target = np.empty(len(ends), dtype=fields)
     target["event"], target["time"] = seen, ends
@@ -180,19 +205,23 @@ def survival_target(event: Any, time: Any, entry: Any = None) -> np.ndarray:
     return target
 
 
-def events_of(values: Any) -> BoolArray:
-    """Return events as booleans."""
+def events_of(values: Any, positive: Any = None) -> BoolArray:
+    """Return events as booleans: those of one cause, or of all."""
     column = pd.Series(unmasked(values))
     if column.isna().any():
         rows = np.flatnonzero(column.isna()).tolist()
         raise DataError(f"{{event}} is missing in row(s) {listing(rows)}: drop them", event=...)
+    if positive is not None:
+        codes, causes = pd.factorize(column)
+        return np.asarray(codes == positive_label(causes.tolist(), positive, list))
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
     if not np.isin(numbers, (0.0, 1.0)).all():
-        odd = column[~np.isin(numbers, (0.0, 1.0))].iloc[0]
+        odd = plain_label(column[~np.isin(numbers, (0.0, 1.0))].iloc[0])
         raise DataError(
             f"{{event}} holds {odd!r}: use 1 or True where the event was seen, and 0 or False "
-            "where the row was last seen without it",
+            "where the row was last seen without it, or name the value to score with {positive}",
             event=...,
+            positive=...,
         )
     return np.asarray(numbers == 1.0)
 
@@ -202,6 +231,38 @@ def times_of(name: str, values: Any) -> FloatArray:
     found = pd.to_numeric(pd.Series(unmasked(values)), errors="coerce").to_numpy(np.float64)
     _refuse(~np.isfinite(found), f"a missing or infinite {name}", found)
     return found
+
+
+def labels_by_event(event: BoolArray) -> IntArray:
+    """Return two classes for bins to see, 0 or 1: events; where all rows have one, nothing."""
+    return event.astype(np.int64) if not event.all() else np.arange(len(event)) % 2
+
+
+def quantile_times(ends: FloatArray, weight: FloatArray, count: int) -> FloatArray:
+    """Return at most ``count`` quantiles of times of events, ascending as they are given."""
+    mass = np.cumsum(weight)  # a weight of 2 is two rows
+    goals = np.arange(1, count + 1) / count * mass[-1] * (1.0 - 1e-12)
+    return np.unique(ends[np.searchsorted(mass, goals)])
+
+
+def given_cuts(times: Any, ends: FloatArray) -> FloatArray:
+    """Return cuts as an array, checked; no event, of times in ascending order, lies beyond them."""
+    try:
+        cuts = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        cuts = np.zeros(0)
+    rising = cuts.ndim == 1 and len(cuts) > 0 and np.isfinite(cuts).all()
+    if not (rising and cuts[0] > 0 and (np.diff(cuts) > 0).all()):
+        raise FormulationError(
+            f"{{times}} must be positive numbers, ascending, got {times!r}", times=...
+        )
+    if late := int((ends > cuts[-1]).sum()):
+        raise FormulationError(
+            f"{late} event(s) lie after the last of {{times}}, {cuts[-1]:g} (the latest at "
+            f"{ends[-1]:g}): add a later one, or end these rows there without an event",
+            times=...,
+        )
+    return cuts
 
 
 def _refuse(bad: BoolArray, what: str, values: FloatArray) -> None:

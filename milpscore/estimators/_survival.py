@@ -16,7 +16,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.data import Binner, SurvivalDesign, apply_columns
 from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
-from milpscore.data.survival import entries_of, structured, timed
+from milpscore.data.survival import entries_of, labels_by_event, structured, timed
 from milpscore.estimators._base import (
     OnDesign,
     parameters,
@@ -252,10 +252,8 @@ threads, client, memory_limit, random_state, verbose :
             raise DataError("y is needed: a structured array of events and times")
         event, time, *late = structured(y)
         entry = late[0] if late else entry
-        # bins may see which rows have an event; where all have one, there is nothing to see
-        labels = event if len(np.unique(event)) > 1 else np.arange(len(event)) % 2
         base = self.binner_.fit_design(
-            X, labels.astype(int), sample_weight=sample_weight, positive=1
+            X, labels_by_event(event), sample_weight=sample_weight, positive=1
         )
         return timed(base, event, time, entries_of(entry, len(time)))
 

@@ -13,7 +13,12 @@ from milpscore.core.errors import DataError, FormulationError, SizeError, is_num
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.data.designs import in_steps
-from milpscore.data.survival import SurvivalDesign, make_survival_design
+from milpscore.data.survival import (
+    SurvivalDesign,
+    given_cuts,
+    make_survival_design,
+    quantile_times,
+)
 from milpscore.formulations._risk_score import (
     PenaltyKind,
     penalty_of,
@@ -59,6 +64,7 @@ def survival_score(
     lam: float = 0.0,
     expert: Any = None,
     constraints: Constraints = (),
+    positive: Any = None,
     sample_weight: Any = None,
 ) -> Program:
     r"""The integer score of the most likely times to an event, for risks at stated times.
@@ -97,6 +103,8 @@ def survival_score(
         Points in one unit of the log of the hazard; as in :func:`risk_score`.
     penalty, lam, expert
         As in :func:`risk_score`.
+    positive : label, optional
+        The value of ``event`` to score, where it names one of several causes.
 
     Notes
     -----
@@ -136,13 +144,14 @@ def survival_score(
     "Piecewise exponential models for survival data with covariates", Ann. Statist. 10 (1982).
     """
     if isinstance(X, SurvivalDesign):
-        if any(part is not None for part in (y, time, event, entry, sample_weight)):
+        if any(part is not None for part in (y, time, event, entry, positive, sample_weight)):
             raise DataError("a SurvivalDesign already holds times, events and weights")
         design = X
     else:
         design = make_survival_design(
-            X, y, time=time, event=event, entry=entry, sample_weight=sample_weight
-        )
+            X, y, time=time, event=event, entry=entry, positive=positive,
+            sample_weight=sample_weight,
+        )  # fmt: skip
     check_non_negative(l0_penalty=l0_penalty, lam=lam)
     if penalty in JUMPS:
         stepped = in_steps(design)
@@ -191,6 +200,15 @@ def _intervals(design: SurvivalDesign, times: Times, exposure: ExposureKind) -> 
 
 def _cuts(design: SurvivalDesign, times: Times) -> FloatArray:
     """Return the ends of the intervals, ascending."""
+    if design.cuts is not None:
+        if is_number(times):
+            return np.array(design.cuts)
+        if isinstance(times, str) or not set(times) <= set(design.cuts):  # type: ignore[arg-type]
+            raise FormulationError(
+                "the rows were merged within the design's own cuts: leave {times} out, or choose "
+                "among them",
+                times=...,
+            )
     counted = design.event & (design.weight > 0)
     order = np.argsort(design.time[counted], kind="stable")
     ends = design.time[counted][order]
@@ -205,23 +223,5 @@ def _cuts(design: SurvivalDesign, times: Times) -> FloatArray:
             raise FormulationError(
                 f"{{times}} must be a whole number >= 1, got {times!r}", times=...
             )
-        count = int(times)  # type: ignore[arg-type]
-        mass = np.cumsum(design.weight[counted][order])  # a weight of 2 is two rows
-        goals = np.arange(1, count + 1) / count * mass[-1] * (1.0 - 1e-12)
-        return np.unique(ends[np.searchsorted(mass, goals)])
-    try:
-        cuts = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError):
-        cuts = np.zeros(0)
-    rising = cuts.ndim == 1 and len(cuts) > 0 and np.isfinite(cuts).all()
-    if not (rising and cuts[0] > 0 and (np.diff(cuts) > 0).all()):
-        raise FormulationError(
-            f"{{times}} must be positive numbers, ascending, got {times!r}", times=...
-        )
-    if late := int((ends > cuts[-1]).sum()):
-        raise FormulationError(
-            f"{late} event(s) lie after the last of {{times}}, {cuts[-1]:g} (the latest at "
-            f"{ends[-1]:g}): add a later one, or end these rows there without an event",
-            times=...,
-        )
-    return cuts
+        return quantile_times(ends, design.weight[counted][order], int(times))  # type: ignore[arg-type]
+    return given_cuts(times, ends)

@@ -27,8 +27,10 @@ def calculator_page(card: Scorecard, decisions: Decisions) -> str:
     fields = [_content(field) for field in card_fields(card)]
     risk = card.risk and {"half": float(card.fitted_rule.threshold), "scale": card.risk.scale,
                           "link": card.risk.link}  # fmt: skip
+    stated = decisions.stated
     content = {
         "fields": fields, "risk": risk, "outcome": f"Risk of {answers(card)[1]}",
+        "stated": None if stated is None else vars(stated),
         "answers": decisions.names, "cuts": [float(least_positive(cut)) for cut in decisions.cuts],
         "tolerance": 0 if attainable_totals(card) is not None else 1e-9,
     }  # fmt: skip
@@ -40,12 +42,26 @@ def calculator_page(card: Scorecard, decisions: Decisions) -> str:
 
 
 @dataclass(frozen=True)
+class StatedRisks:
+    """Risks at stated times of a total T: 1 - exp(-sum h exp(T / scale)) over a time's ``steps``.
+
+    With ``odds`` it is 1 - prod 1 / (1 + h exp(T / scale)).
+    """
+
+    scale: float
+    odds: bool
+    names: tuple[str, ...]
+    steps: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
 class Decisions:
     """The decisions of a card in rising order, and what the form says below its lines."""
 
     names: tuple[str, ...]
     cuts: tuple[Scorecard, ...]  # the card with the threshold of each decision but the first
     notes: tuple[str, ...] = ()
+    stated: StatedRisks | None = None  # in the place of decisions
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,11 @@ HEAD = ("Variable", "Value", "Points", "Your value", "What to enter", "Counts", 
 """Headings of the columns A to G; the choices stand from column I on."""
 
 RESULTS = {"total": 3, "risk": 4, "decision": 5}
-"""Rows of the results, in column D."""
+"""Rows of the results, in column D; risks at stated times take those from "risk" on."""
 
 _FIRST, _CHOICES = 8, 9  # the first row of the lines, the first column of the choices
 _NEEDED = "needed"
+_PERCENT = f'[<{POLICY.certain}]"< 0.1%";[>={1 - POLICY.certain}]"> 99.9%";0.0%'
 
 
 def write_spreadsheet(card: Scorecard, decisions: Decisions, path: str | Path) -> Path:
@@ -61,8 +62,13 @@ class _Sheet:
     card: Scorecard
     decisions: Decisions
     sheet: Any
-    row: int = _FIRST
     column: int = _CHOICES
+
+    def __post_init__(self) -> None:
+        stated = self.decisions.stated
+        # a heading, and a line apart from the results
+        self.first = _FIRST if stated is None else RESULTS["risk"] + len(stated.names) + 2
+        self.row = self.first
 
     def fill(self) -> None:
         """Write title, results, lines, what the formulas read, and the card's sentences."""
@@ -70,7 +76,7 @@ class _Sheet:
 
         self.text("A1", printable(self.card.title), bold=True)
         for letter, name in zip("ABCDEFG", HEAD, strict=True):
-            self.text(f"{letter}{_FIRST - 1}", name, bold=True)
+            self.text(f"{letter}{self.first - 1}", name, bold=True)
         for field in card_fields(self.card):
             self.field(field)
         self.results(self.row - 1)
@@ -80,7 +86,7 @@ class _Sheet:
             self.row += 1
         for letter, width in zip("ABCDEFG", (28, 28, 9, 18, 34, 9, 9), strict=True):
             self.sheet.column_dimensions[letter].width = width
-        self.sheet.freeze_panes = f"A{_FIRST}"
+        self.sheet.freeze_panes = f"A{self.first}"
         self.sheet.print_area = f"A1:H{self.row}"
         self.sheet.page_setup.orientation = "landscape"
         self.sheet.page_setup.fitToHeight = 0
@@ -153,9 +159,9 @@ class _Sheet:
         from openpyxl.utils import get_column_letter
         from openpyxl.worksheet.datavalidation import DataValidation
 
-        letter, row = get_column_letter(self.column), _FIRST
+        letter, row = get_column_letter(self.column), self.first
         tests: list[str] = []
-        self.text(f"{letter}{_FIRST - 1}", f"Choices: {field.label}", bold=True)
+        self.text(f"{letter}{self.first - 1}", f"Choices: {field.label}", bold=True)
         (lines,) = field.groups
 
         def among(first: int, last: int) -> str:
@@ -170,42 +176,65 @@ class _Sheet:
             tests.append(among(start, row - 1))
         self.column += 1
         self.sheet[given.replace("$", "")].number_format = "@"  # what is typed stays as it is
-        listed = DataValidation("list", f"=${letter}${_FIRST}:${letter}${row - 1}")
+        listed = DataValidation("list", f"=${letter}${self.first}:${letter}${row - 1}")
         listed.add(given.replace("$", ""))
         self.sheet.add_data_validation(listed)
-        return among(_FIRST, row - 1), [tests]
+        return among(self.first, row - 1), [tests]
 
     def results(self, last: int) -> None:
         """Write total, risk and decision, and beside them the figures they are made of."""
         card, sheet = self.card, self.sheet
         total, risk, decision = (f"D{row}" for row in RESULTS.values())
-        lines = last >= _FIRST
-        summed = f"SUM(F{_FIRST}:F{last})" if lines else "0"
-        short = f'COUNTIF(G{_FIRST}:G{last},"{_NEEDED}")' if lines else "0"
+        lines = last >= self.first
+        summed = f"SUM(F{self.first}:F{last})" if lines else "0"
+        short = f'COUNTIF(G{self.first}:G{last},"{_NEEDED}")' if lines else "0"
         self.text("A3", "Total", bold=True)
         sheet[total] = f'=IF({short}=0,{summed},"")'
         sheet["E3"] = f'=IF({short}=0,"","values are needed below")'
+        if self.decisions.stated is not None:
+            self.risks_at_times(total)
+            return
         if card.risk is not None:
             self.text("A4", f"Risk of {answers(card)[1]}", bold=True)
             self.figure(4, 5, "Risk of 1/2 at a total of", float(card.fitted_rule.threshold))
             self.figure(4, 7, "scale", card.risk.scale)
             sheet[risk] = f'=IF({total}="","",{_LINKS[card.risk.link](f"({total}-F4)/H4")})'
-            near = POLICY.certain
-            sheet[risk].number_format = f'[<{near}]"< 0.1%";[>={1 - near}]"> 99.9%";0.0%'
+            sheet[risk].number_format = _PERCENT
         self.text("A5", "Decision", bold=True)
         sheet[decision] = f'=IF({total}="","",{self.decided(total)})'
+
+    def risks_at_times(self, total: str) -> None:
+        """Write the risk at each stated time, and its hazards beside the choices."""
+        from openpyxl.utils import get_column_letter
+
+        stated = self.decisions.stated
+        assert stated is not None
+        self.figure(RESULTS["total"], 7, "scale", stated.scale)
+        grown = f"EXP(MIN(700,{total}/$H${RESULTS['total']}))"
+        for k, (name, steps) in enumerate(zip(stated.names, stated.steps, strict=True)):
+            letter, row = get_column_letter(self.column + k), RESULTS["risk"] + k
+            self.text(f"{letter}{self.first - 1}", f"{name}: {'odds' if stated.odds else 'hazard'}",
+                      bold=True)  # fmt: skip
+            for i, step in enumerate(steps):
+                self.number(f"{letter}{self.first + i}", step)
+            cells = f"${letter}${self.first}:${letter}${self.first + max(len(steps), 1) - 1}"
+            power = f"LN(1+{cells}*{grown})" if stated.odds else f"{cells}*{grown}"
+            self.text(f"A{row}", name, bold=True)
+            cell = self.sheet[f"D{row}"]
+            cell.value = f'=IF({total}="","",1-EXP(-SUMPRODUCT({power})))'
+            cell.number_format = _PERCENT
 
     def decided(self, total: str) -> str:
         """Write each decision with its least total beside the choices; return their formula."""
         from openpyxl.utils import get_column_letter
 
         name, least = map(get_column_letter, (self.column, self.column + 1))
-        self.text(f"{name}{_FIRST - 1}", "Decision", bold=True)
-        self.text(f"{least}{_FIRST - 1}", "From a total of", bold=True)
-        self.text(f"{name}{_FIRST}", self.decisions.names[0])
-        formula = f"${name}${_FIRST}"
-        for row, said in enumerate(self.decisions.names[1:], _FIRST + 1):
-            cut = self.decisions.cuts[row - _FIRST - 1]
+        self.text(f"{name}{self.first - 1}", "Decision", bold=True)
+        self.text(f"{least}{self.first - 1}", "From a total of", bold=True)
+        self.text(f"{name}{self.first}", self.decisions.names[0])
+        formula = f"${name}${self.first}"
+        for row, said in enumerate(self.decisions.names[1:], self.first + 1):
+            cut = self.decisions.cuts[row - self.first - 1]
             self.text(f"{name}{row}", said)
             self.number(f"{least}{row}", float(least_positive(cut)))
             slack = 0.0 if cut.counts_whole else _slack(cut)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from milpscore.core.design import FloatArray, IntArray, as_fraction, plain_label
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.core.writing import printable, write_text
+from milpscore.core.writing import printable
 from milpscore.data.ordinal import OrdinalDesign, thresholds_of
 from milpscore.scorecard._card import Names, Scorecard, Unseen
 from milpscore.scorecard.certified import allowed_cards, with_least_zero
@@ -150,24 +149,6 @@ class OrdinalCard(TotalsCard):
         reached = reversed([*zip(self.thresholds, self.levels[1:], strict=True)])
         levels = [*reached, (None, self.levels[0])]
         return card_sql(self.card, table, dialect, keys, unseen, levels)
-
-    def _writers(self, path: Path) -> dict[str, Callable[[], Any]]:
-        return {**super()._writers(path), ".xlsx": lambda: self.spreadsheet(path)}
-
-    def calculator(self, path: str | Path | None = None) -> str:
-        """The card as one HTML page that adds up; as :meth:`Scorecard.calculator`."""
-        from milpscore.scorecard._calculator import calculator_page
-
-        page = calculator_page(self.card, self._decisions)
-        if path is not None:
-            write_text(Path(path), page)
-        return page
-
-    def spreadsheet(self, path: str | Path) -> Path:
-        """Write the card as a workbook that adds up; as :meth:`Scorecard.spreadsheet`."""
-        from milpscore.scorecard._spreadsheet import write_spreadsheet
-
-        return write_spreadsheet(self.card, self._decisions, path)
 
     @property
     def _decisions(self) -> Decisions:

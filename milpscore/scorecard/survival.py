@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from msgspec import Struct
@@ -22,6 +22,9 @@ from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import number, reading_sentences
 from milpscore.scorecard.totals import Table, TotalsCard, TotalsFile, proof_sentence
 from milpscore.verify.cards import mean_loss
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._calculator import Decisions
 
 
 @dataclass(frozen=True)
@@ -187,14 +190,26 @@ class SurvivalCard(TotalsCard):
         """
         from milpscore.scorecard._export import survival_sql
 
+        risks = [*zip(self.times, self._steps, strict=True)]
         odds = self.kind == "discrete"
-        if odds:
-            ends = np.searchsorted(self.cuts, self.times, side="right").tolist()
-            risks = [(time, self.hazard[:end]) for time, end in zip(self.times, ends, strict=True)]
-        else:
-            hazards = self.accumulated(np.array(self.times))[0].tolist()
-            risks = [(time, (each,)) for time, each in zip(self.times, hazards, strict=True)]
         return survival_sql(self.card, table, dialect, keys, unseen, self.scale, risks, odds)
+
+    @property
+    def _steps(self) -> list[tuple[float, ...]]:
+        """What the risk of a total of 0 is made of by each stated time: hazards, or odds."""
+        if self.kind == "discrete":
+            ends = np.searchsorted(self.cuts, self.times, side="right").tolist()
+            return [self.hazard[:end] for end in ends]
+        return [(each,) for each in self.accumulated(np.array(self.times))[0].tolist()]
+
+    @property
+    def _decisions(self) -> Decisions:
+        """The risks as forms that add up need them."""
+        from milpscore.scorecard._calculator import Decisions, StatedRisks
+
+        names = tuple(f"Risk by {number(time)}" for time in self.times)
+        stated = StatedRisks(self.scale, self.kind == "discrete", names, tuple(self._steps))
+        return Decisions((), (), tuple(self.sentences), stated)
 
     @property
     def table(self) -> list[list[str]]:
@@ -216,10 +231,11 @@ class SurvivalCard(TotalsCard):
     def sentences(self) -> list[str]:
         """How the card is read, and what is known of it."""
         known = self.card.certificate
+        merged = ", their times merged within the cuts" if known.get("merged_times") else ""
         said = [
             *reading_sentences(self.card),
             "A higher total means an earlier event. 'seen' is the share with an event by then, as "
-            "Kaplan and Meier estimate it of the rows with these totals.",
+            f"Kaplan and Meier estimate it of the rows with these totals{merged}.",
         ]
         if "objective" not in known:
             return said
@@ -360,8 +376,9 @@ def survival_card(
     certificate = {
         **result.summary(),
         "terms": card.terms,
-        "n_rows": int(counted.sum()),
-        "events": int((design.event & counted).sum()),
+        "n_rows": int(design.rows[counted].sum()),
+        "events": int(design.rows[design.event & counted].sum()),
+        **({} if design.cuts is None else {"merged_times": True}),
         "equal_rows": design.equal_rows,
         "lines": int(np.count_nonzero(card.points)),
         "allowed": allowed_cards(statement, found.scale, result.dual_bound),
@@ -389,7 +406,9 @@ def _groups(card: SurvivalCard, design: SurvivalDesign) -> tuple[TotalGroup, ...
     """Return the rows by their totals: each by itself where they are few, else ranges of them."""
     counted = design.weight > 0
     totals, weight = card.card.score_design(design.X)[counted], design.weight[counted]
-    time, event, entry = (part[counted] for part in (design.time, design.event, design.entry))
+    time, event, entry, rows = (
+        part[counted] for part in (design.time, design.event, design.entry, design.rows)
+    )
     risks, distinct = card.risks(totals), np.unique(totals)
     if len(distinct) <= POLICY.most_totals:
         place = np.searchsorted(distinct, totals)
@@ -404,8 +423,9 @@ def _groups(card: SurvivalCard, design: SurvivalDesign) -> tuple[TotalGroup, ...
         seen = kaplan_meier(time[own], event[own], entry[own], weight[own], card.times)
         groups.append(
             TotalGroup(
-                float(totals[own].min()), float(totals[own].max()), int(own.sum()),
-                int(event[own].sum()), tuple(np.average(risks[own], 0, weight[own]).tolist()),
+                float(totals[own].min()), float(totals[own].max()), int(rows[own].sum()),
+                int(rows[own & event].sum()),
+                tuple(np.average(risks[own], 0, weight[own]).tolist()),
                 tuple((1.0 - seen).tolist()),
             )
         )  # fmt: skip

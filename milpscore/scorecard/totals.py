@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from msgspec import Struct
 
@@ -24,6 +24,9 @@ from milpscore.scorecard.rendering import (
     table_lines,
     text_table,
 )
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._calculator import Decisions
 
 Table = tuple[str, list[list[str]]]
 """A caption, and rows of cells under a head."""
@@ -104,6 +107,7 @@ class TotalsCard(ABC):
             ".html": lambda: write_text(path, self.page()),
             ".sql": lambda: write_text(path, self.to_sql() + ";\n"),
             ".json": lambda: self.save(path),
+            ".xlsx": lambda: self.spreadsheet(path),
         }
 
     def write(self, path: str | Path) -> Path:
@@ -113,6 +117,26 @@ class TotalsCard(ABC):
         require_ending(path.name, tuple(writers))
         writers[path.suffix.lower()]()
         return path
+
+    def calculator(self, path: str | Path | None = None) -> str:
+        """The card as one HTML page that adds up; as :meth:`Scorecard.calculator`."""
+        from milpscore.scorecard._calculator import calculator_page
+
+        page = calculator_page(self.card, self._decisions)
+        if path is not None:
+            write_text(Path(path), page)
+        return page
+
+    def spreadsheet(self, path: str | Path) -> Path:
+        """Write the card as a workbook that adds up; as :meth:`Scorecard.spreadsheet`."""
+        from milpscore.scorecard._spreadsheet import write_spreadsheet
+
+        return write_spreadsheet(self.card, self._decisions, path)
+
+    @property
+    @abstractmethod
+    def _decisions(self) -> Decisions:
+        """What forms that add up say of a total."""
 
     def to_json(self) -> str:
         """The card as JSON text, read back by :meth:`from_json`."""

@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
+from milpscore.data import sources
 from milpscore_check.report import check
 from tests.survival_cases import small_times
+from tests.tree_cases import set_policy
 
 
 def run(*arguments: object) -> Any:
@@ -105,8 +107,55 @@ def test_other_commands_say_what_such_a_card_lacks(table, tmp_path):
     assert run("fit", table, *given, "--out", card).exit_code == 0
     for command in (
         ("counterfactual", card, table, "--row", 1), ("report", card, table),
-        ("card", card, "--format", "calculator", "--out", tmp_path / "page.html"),
     ):  # fmt: skip
         done = run(*command)
         assert done.exit_code == 2
         assert "survival card" in done.stderr or "times to an event" in done.stderr
+    for format, name in (("calculator", "page.html"), ("xlsx", "card.xlsx")):
+        done = run("card", card, "--format", format, "--out", tmp_path / name)
+        assert done.exit_code == 0, done.output
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_one_cause_is_named_by_its_value_and_all_rows_may_have_an_event(table, tmp_path):
+    frame = pd.read_csv(table)
+    cause = frame["died"] * (1 + (frame["a"] > 0))
+    path, proof = tmp_path / "causes.csv", tmp_path / "proof.json"
+    frame.assign(died=cause).to_csv(path, index=False)
+    given = "--time", "years", "--event", "died", "--drop", "came,id", "--max-terms", 1
+    refused = run("fit", path, *given)
+    assert refused.exit_code == 2
+    assert "--positive" in refused.stderr
+    done = run("fit", path, *given, "--positive", 2, "--certificate", proof, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["events"] == (cause == 2).sum()
+    assert {status for _, status, _ in check(path, proof)} == {"proved"}
+    assert run("verify", proof, path).exit_code == 0
+    # the other cause is another table's answer
+    other = json.loads(proof.read_text())
+    other["data"]["positive"] = "1"
+    proof.write_text(json.dumps(other))
+    assert {status for _, status, _ in check(path, proof)} != {"proved"}
+    frame.assign(died=1).to_csv(path, index=False)
+    done = run("fit", path, *given, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["events"] == len(frame)
+
+
+def test_tables_beyond_memory_are_merged(table, tmp_path, monkeypatch):
+    pytest.importorskip("duckdb", reason="tables beyond memory are read by DuckDB")
+    given = (
+        "fit", table, "--time", "years", "--event", "died", "--entry", "came", "--drop", "id",
+        "--max-terms", 2, "--set", "times=4",
+    )  # fmt: skip
+    small = run(*given, "--json")
+    set_policy(monkeypatch, sources, max_bytes_in_memory=0)
+    large = run(*given, "--json")
+    assert large.exit_code == 0, large.output
+    few, rows = json.loads(large.stdout), json.loads(small.stdout)
+    for name in ("cuts", "events", "coefficients", "claim"):
+        assert few[name] == rows[name]
+    assert few["hazard"] == pytest.approx(rows["hazard"])
+    refused = run(*given, "--certificate", tmp_path / "proof.json")
+    assert refused.exit_code == 2
+    assert "fits into memory" in refused.stderr

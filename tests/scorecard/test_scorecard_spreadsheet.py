@@ -19,7 +19,7 @@ from milpscore.cli.app import app
 from milpscore.core.design import Column
 from milpscore.core.errors import MissingDependencyError, OptionError
 from milpscore.data import Binner
-from milpscore.scorecard import OrdinalCard, RiskScale, Scorecard
+from milpscore.scorecard import OrdinalCard, RiskScale, Scorecard, SurvivalCard
 from milpscore.scorecard.rendering import decisions
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -72,6 +72,7 @@ FUNCTIONS: dict[str, Any] = {
     "SUM": sum,
     "COUNTIF": lambda cells, text: sum(cell == text for cell in cells),
     "EXP": math.exp,
+    "LN": np.log,
     "MIN": min,
     "NORMSDIST": NormalDist().cdf,
 }
@@ -90,8 +91,10 @@ def value_of(sheet: Any, cell: str) -> Any:
         text = re.sub(r"\b([A-Z]+\d+):([A-Z]+\d+)\b", r"cells('\1', '\2')", text)
         parts[k] = re.sub(r"(?<!')\b([A-Z]{1,2}\d+)\b", r"cell('\1')", text)
 
-    def cells(first: str, last: str) -> list[Any]:
-        return [value_of(sheet, one.coordinate) for (one,) in sheet[f"{first}:{last}"]]
+    def cells(first: str, last: str) -> Any:
+        held = [value_of(sheet, one.coordinate) for (one,) in sheet[f"{first}:{last}"]]
+        numbers = all(isinstance(each, int | float) for each in held)
+        return np.array(held, dtype=float if numbers else object)
 
     names = {**FUNCTIONS, "cells": cells, "cell": lambda at: value_of(sheet, at)}
     value = eval("".join(parts), names)
@@ -182,6 +185,23 @@ def test_every_row_gets_its_group_of_an_ordinal_card(tmp_path: Path) -> None:
     for row, group in zip(frame.to_dict("records"), groups, strict=True):
         entered(sheet, card, row)
         assert value_of(sheet, "D5") == str(group)
+
+
+@pytest.mark.parametrize("kind", ["time", "discrete"])
+def test_every_row_gets_the_risks_of_a_survival_card(kind: Any, tmp_path: Path) -> None:
+    plain = replace(made(encoding="onehot"), risk=None)
+    card = SurvivalCard(plain, 6.5, (1.0, 2.5, 4.0), (0.1, 0.25, 0.4), kind, (0.5, 2.5, 4.0))
+    sheet, frame = openpyxl.load_workbook(card.write(tmp_path / "card.xlsx")).active, table()
+    totals = card.score(frame)
+    assert len(np.unique(totals)) > 10
+    for k, row in enumerate(frame.to_dict("records")):
+        entered(sheet, plain, row)
+        assert value_of(sheet, "D3") == pytest.approx(totals[k], abs=1e-9)
+        stated = [value_of(sheet, f"D{line}") for line in (4, 5, 6)]
+        assert stated == pytest.approx(card.risks(totals[k : k + 1])[0], abs=1e-12)
+    assert [sheet[f"A{line}"].value for line in (4, 5, 6, 7)] == [
+        "Risk by 0.5", "Risk by 2.5", "Risk by 4", None,
+    ]  # fmt: skip
 
 
 def test_a_tie_on_a_grid_stays_one(tmp_path: Path) -> None:
