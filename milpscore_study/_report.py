@@ -25,7 +25,7 @@ from milpscore_study.store import FIGURES, Figures, Status, head_of, is_new, ope
 if TYPE_CHECKING:
     import pandas as pd
 
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import Scorecard, SurvivalCard
 
 _FORMATS = ("csv", "parquet")
 _SEARCHES = ("card", "exact", "estimator", RACE)
@@ -141,7 +141,7 @@ class StudyReport:
         table[grid] = table[grid].convert_dtypes()
         return table.astype(numbers).astype(dict.fromkeys(_COUNTS, "Int64"))
 
-    def card(self, key: str) -> Scorecard:
+    def card(self, key: str) -> Scorecard | SurvivalCard:
         """The scorecard of a row.
 
         Raises
@@ -149,7 +149,7 @@ class StudyReport:
         NotApplicableError
             There is no such row, or it has no card.
         """
-        from milpscore.scorecard import Scorecard
+        from milpscore.scorecard import Scorecard, SurvivalCard
 
         text = self._cell("card", key)
         if text is None:
@@ -157,7 +157,8 @@ class StudyReport:
                 f"{self.path.name} has no card under the key {key!r}: the table's column 'key' "
                 "lists the rows, and relaxed and failed ones have no card"
             )
-        return Scorecard.from_json(text)
+        timed = json.loads(text).get("kind") == SurvivalCard.file_kind
+        return SurvivalCard.from_json(text) if timed else Scorecard.from_json(text)
 
     def certificate(self, key: str) -> dict[str, Any]:
         """The certificate of a row: its figures and bound source, or the evidence as well.

@@ -41,6 +41,8 @@ class DataSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     generator: str | None = None
     target: str | None = None
     positive: str | int | float | bool | None = None
+    time: str | None = None
+    entry: str | None = None
     weights: str | None = None
     class_weight: Literal["balanced"] | None = None
     bins: AtLeast2 | None = None
@@ -59,12 +61,13 @@ class DataSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             found = f"got {' and '.join(there)}" if there else "got none"
             raise OptionError(f"needs one of {', '.join(sources)}, {found}")
         (source,) = there
-        of_csv = ("target", "weights", "digest") if source != "csv" else ()
+        of_csv = ("target", "weights", "digest", "time", "entry") if source != "csv" else ()
         for key in (*of_csv, *(("arguments", "seed") if source != "generator" else ())):
             if getattr(self, key):
                 raise OptionError(f"{key} does not go with {source}: leave it out")
         if self.csv is not None and self.target is None:
             raise OptionError("target is missing; it is the column of the labels")
+        self._check_times()
         if self.encoding and self.bins is None and self.thresholds is None:
             raise OptionError("encoding says how bins become columns: add bins or thresholds")
         if self.generator is not None:
@@ -72,6 +75,13 @@ class DataSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.name:
             default = self.bundled or self.generator or Path(self.csv or "").stem
             msgspec.structs.force_setattr(self, "name", default)
+
+    def _check_times(self) -> None:
+        """Refuse what does not go with times to an event."""
+        if self.entry and self.time is None:
+            raise OptionError("entry goes with time, the column of the times: add it")
+        if self.time and self.class_weight:
+            raise OptionError("class_weight has no meaning for times to an event: leave it out")
 
     def path(self) -> Path:
         """Return the path of the CSV file, the variables put in."""
@@ -225,6 +235,9 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
         content: dict[str, Any] = msgspec.to_builtins(self)
         for entry in content["data"]:
             del entry["folder"]
+            for name in ("time", "entry"):  # as files of before have it
+                if entry[name] is None:
+                    del entry[name]
         for entry in content["models"]:
             if not entry["data"]:
                 del entry["data"]  # as files of before have it

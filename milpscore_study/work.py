@@ -26,7 +26,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn import datasets
@@ -49,7 +49,16 @@ from milpscore.core.design import Design
 from milpscore.core.errors import DataError, FormulationError, OptionError, Registry
 from milpscore.core.result import Result, Termination, claim_of
 from milpscore.core.writing import as_json
-from milpscore.data import Binner, in_steps, read_patterns, read_table
+from milpscore.data import (
+    Binner,
+    SurvivalDesign,
+    in_steps,
+    read_frame,
+    read_patterns,
+    read_table,
+    read_times,
+    survival_target,
+)
 from milpscore.data.binner import (
     Split,
     binned_design,
@@ -142,6 +151,7 @@ def _registries() -> tuple[tuple[str, tuple[str, ...], Registry[Any]], ...]:
     """Family, kinds and registry of the short names."""
     return (
         ("card", CARD_KINDS, formulations.FORMULATIONS),
+        ("card", CARD_KINDS, formulations.SURVIVAL_FORMULATIONS),
         ("proximal", ("proximal",), penalties.PENALTIES),
         ("conic", CONIC_KINDS, formulations.CONIC_FORMULATIONS),
     )
@@ -450,7 +460,7 @@ class DataSet:
         return binned_design(
             self.X, self.y, self.binner(),
             sample_weight=self.sample_weight, class_weight=self.spec.class_weight,
-            positive=self.spec.positive,
+            positive=None if self.spec.time else self.spec.positive,
         )  # fmt: skip
 
     def part(self, folds: FoldSpec, number: int | None) -> Part:
@@ -486,6 +496,8 @@ def load_data_set(spec: DataSpec) -> DataSet:
 
 def _loaded(spec: DataSpec) -> DataSet:
     """The data set itself."""
+    if spec.csv is not None and spec.time is not None:
+        return _with_times(spec, spec.time)
     if spec.csv is not None and at_size(spec.path(), rows=True):
         found = DataSet(spec, None, None)
         design = read_patterns(
@@ -505,6 +517,27 @@ def _loaded(spec: DataSpec) -> DataSet:
     if isinstance(made, tuple):
         return DataSet(spec, made[0], made[1])
     return DataSet(spec, made.X, made.y, expert=made.expert)
+
+
+def _with_times(spec: DataSpec, time: str) -> DataSet:
+    """A table of times to an event."""
+    own = [time, *filter(None, [spec.entry])]
+    shared: dict[str, Any] = {"positive": spec.positive, "weights": spec.weights, "drop": own}
+    if at_size(spec.path(), rows=True):
+        found = DataSet(spec, None, None)
+        design = read_times(
+            spec.path(), str(spec.target), time, spec.entry, binner=found.binner(), progress=False,
+            **{**shared, "drop": ()},
+        )  # fmt: skip
+        return replace(found, X=design)
+    frame = read_frame(spec.path())
+    X, event, *rest = read_table(
+        spec.path(), str(spec.target), ordered=True, missing=spec.missing,
+        **{**shared, "positive": None},
+    )  # fmt: skip
+    entry = None if spec.entry is None else frame[spec.entry]
+    y = survival_target(event, frame[time], entry, spec.positive)
+    return DataSet(spec, X, y, rest[0] if rest else None)
 
 
 def _bundled(spec: DataSpec) -> DataSet:
@@ -598,11 +631,8 @@ class StudyWork:
         if result.coefficients.size:
             figures |= _judged(result, part)
         if result.card is not None:
-            statement = None if fit.program is None else fit.program.statement
-            shown = scorecard.certified_card(
-                part.train, result, title=task.model, statement=statement
-            )
-            card, certificate = json.loads(shown.to_json()), dict(shown.certificate)
+            shown, certificate = _shown(fit, part.train, task.model)
+            card = json.loads(shown.to_json())
             if self.study.certificates:
                 certificate = _evidence(fit, data)
         return {"result": figures, "card": card, "certificate": as_json(certificate)}
@@ -629,7 +659,7 @@ class StudyWork:
         else:
             table, places = as_frame(data.X), part.split or (np.flatnonzero(design.weight > 0),)
             given = {
-                name: (table.iloc[rows], _rows_of(design, rows))
+                name: (table.iloc[rows], design.of_rows(rows))
                 for name, rows in zip(("train", "test"), places, strict=False)
             }
         estimator = classifier(model, task, limits, data.binner(), data.expert)
@@ -657,9 +687,14 @@ class StudyWork:
         }
 
 
-def _rows_of(design: Design, rows: Any) -> Design:
-    """Some of the rows."""
-    return replace(design, X=design.X[rows], y=design.y[rows], weight=design.weight[rows])
+def _shown(fit: Fit, design: Design, title: str) -> tuple[Any, dict[str, Any]]:
+    """The card as it is printed, and what is known of it."""
+    if isinstance(design, SurvivalDesign):
+        timed = scorecard.survival_card(cast("Program", fit.program), fit.result, title)
+        return timed, dict(timed.card.certificate)
+    statement = None if fit.program is None else fit.program.statement
+    plain = scorecard.certified_card(design, fit.result, title=title, statement=statement)
+    return plain, dict(plain.certificate)
 
 
 def _evidence(fit: Fit, data: DataSet) -> dict[str, Any]:
@@ -667,7 +702,8 @@ def _evidence(fit: Fit, data: DataSet) -> dict[str, Any]:
     spec = data.spec
     source = {
         "target": spec.target, "weights_column": spec.weights,
-        "class_weight": spec.class_weight, "missing": spec.missing,
+        "class_weight": spec.class_weight, "missing": spec.missing, "time": spec.time,
+        "entry": spec.entry, "positive": None if spec.positive is None else str(spec.positive),
     }  # fmt: skip
     made = certificate.certify(
         fit.program,  # type: ignore[arg-type]  # a result with a card has a program
@@ -705,13 +741,22 @@ def _as_stated(part: Part, fit: Fit) -> Part:
 
 
 def _judged(result: Result, part: Part) -> dict[str, Any]:
-    """How an answer does: a card by its exact rule, real coefficients by w.x + b >= 0."""
+    """How an answer does: a card by its exact rule, real coefficients by w.x + b >= 0.
+
+    Of times to an event the AUC is Harrell's C.
+    """
     design = part.train
     rule = result.rule(design.step)
     found: dict[str, Any] = {}
     for name, rows in {"train": design, "test": part.test}.items():
         if rows is not None:
             totals = rule.totals(rows.X, result.coefficients)
+            if isinstance(rows, SurvivalDesign):
+                found |= {
+                    f"{name}_auc": metrics.order_of(rows, totals),
+                    f"{name}_rows": int(rows.rows[rows.weight > 0].sum()),
+                }
+                continue
             answered = rule.positive(totals)
             found |= _scored(name, rows.y > 0, answered, totals, rows.weight, rows.rows)
     return found

@@ -6,7 +6,6 @@ import inspect
 import math
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -28,7 +27,6 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     CARD,
-    DATA,
     OUTPUT,
     SOLVE,
     CardOptions,
@@ -37,7 +35,6 @@ from milpscore.cli.groups import (
     OutputOptions,
     QuietOption,
     SolveOptions,
-    WordOptions,
     argument,
     featured,
     file,
@@ -46,7 +43,8 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.cli.sites import filled_in
-from milpscore.cli.survival import survival_report, timed_card, timed_design, timed_source
+from milpscore.cli.survival import survival_report, timed_card
+from milpscore.cli.words import WordOptions
 from milpscore.core.clock import Clock
 from milpscore.core.errors import (
     MilpscoreError,
@@ -110,15 +108,6 @@ def fit_command(
         "otherwise the fit's own.",
         metavar="RULE",
     ),
-    time: str | None = option(
-        DATA,
-        "Column with the time of the event, or until which none was seen: the card is a survival "
-        "score, and --event names the column that says which.",
-        metavar="COL",
-    ),
-    entry: str | None = option(
-        DATA, "With --time: column with the time a row came under observation.", metavar="COL"
-    ),
     at: str | None = option(
         CARD, "With --time: the times at which risks are stated, say 1,3,5.", metavar="A,B,C"
     ),
@@ -152,8 +141,7 @@ def fit_command(
     from milpscore.scorecard import Scorecard
     from milpscore.scorecard.decisions import DecisionBy
 
-    refused = {"threshold_by": threshold_by, "sample": sample, "class_weight": data.class_weight}
-    card = timed_card(card, time, entry or at, refused)
+    card = timed_card(card, data, at, threshold_by=threshold_by, sample=sample)
     arguments = card.arguments(limits)
     if threshold_by is not None:
         DecisionBy.of(threshold_by)
@@ -161,7 +149,7 @@ def fit_command(
     how: dict[str, Any] = {"heuristic": heuristic, "polish": polish}
     if sample is not None:
         how |= {"rows": sample, "confidence": confidence}
-    find, filling = _finder(sample, time, entry), filled_in(data, certificate)
+    find, filling = _exact if sample is None else _sampled, filled_in(data, certificate)
     with noting_interrupts() as interrupted:
         names, table, program, result, sample_bound, seconds = find(
             _Ask(data, card.name, arguments, solving, output, words, how)
@@ -187,8 +175,7 @@ def fit_command(
         made.save(out)
         say(f"The card was saved in {out}.", output.quiet)
     if certificate is not None and made is not None:
-        source = {**data.source, **timed_source(time, entry)}
-        kept = save_certificate(certificate, program, result, source, output.progress)
+        kept = save_certificate(certificate, program, result, data.source, output.progress)
         if kept and out is not None and isinstance(made, Scorecard):
             recorded = {**made.certificate, "evidence": certificate.name}
             replace(made, certificate=recorded).save(out)
@@ -340,35 +327,19 @@ class _Ask:
 
 def _exact(ask: _Ask) -> tuple[list[str], Any, Program, Result, None, float]:
     """The features of the table, the table, the program, its answer, no bound, the seconds."""
+    times = {key: value for key, value in ask.arguments.items() if key == "times"}
     try:
-        table = ask.data.table(ask.formulation)
+        table = ask.data.table(ask.formulation, **times)
         ask.words.check(names := ask.data.names(table))
         clock = Clock.of(ask.solving.time_limit)  # reading stands apart
         design = ask.data.design(ask.formulation, table)
     except TooManyPatternsError:
-        if ask.data.weights_column is not None or "rounding" in ask.formulation:
+        exact = ask.data.weights_column is not None or ask.data.time is not None
+        if exact or "rounding" in ask.formulation:
             raise
         return _all_rows(ask)
     program, result = _solved(design, ask, clock)
     # by cuts, where jumps are penalised
-    return names, table, program, result, None, clock.seconds
-
-
-def _finder(sample: int | None, time: str | None, entry: str | None) -> Any:
-    """What finds a card: for all rows, by a sample, or of times to an event."""
-    if time is not None:
-        return partial(_timed, time=time, entry=entry)
-    return _exact if sample is None else _sampled
-
-
-def _timed(
-    ask: _Ask, time: str, entry: str | None
-) -> tuple[list[str], Any, Program, Result, None, float]:
-    """The same of a table of times to an event."""
-    names, table, design = timed_design(ask.data, time, entry, ask.arguments.get("times"))
-    ask.words.check(names)
-    clock = Clock.of(ask.solving.time_limit)
-    program, result = _solved(design, ask, clock)
     return names, table, program, result, None, clock.seconds
 
 
@@ -516,6 +487,7 @@ def export_command(
     ),
 ) -> None:
     """Write a program as an LP or MPS file; of a smooth loss the tangents are found first."""
+    card = timed_card(card, data)
     arguments = card.arguments(limits)
     if (model is None) == (out is None):
         raise OptionError("name one file to write, ending in .mps or .lp: --out FILE")
@@ -525,7 +497,7 @@ def export_command(
 
     require_ending(model.name, MODEL_FILES)
     design = data.design(card.name)
-    program = FORMULATIONS[card.name](design, **arguments)
+    program = card_builder(card.name)(design, **arguments)
     if relaxed is not None:
         program = program.relaxed() if relaxed else program.exact()
     if program.takes_tangents:

@@ -43,9 +43,10 @@ from milpscore.cli.groups import (
     option,
     settable,
 )
+from milpscore.cli.survival import timed_card
 from milpscore.core.errors import DataError, OptionError, near_matches
 from milpscore.core.writing import write_text
-from milpscore.formulations import FORMULATIONS
+from milpscore.formulations import card_builder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,6 +118,7 @@ def pool_command(
     """
     from milpscore import pools
 
+    card = timed_card(card, data, by=by)
     arguments = card.arguments(limits)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
@@ -134,7 +136,7 @@ def pool_command(
     search: Any = pools.pareto if pareto else partial(pools.pool, **of_pool)
     with noting_interrupts() as interrupted:
         try:
-            program = FORMULATIONS[card.name](design, **arguments)
+            program = card_builder(card.name)(design, **arguments)
             found: Pool | Front = search(
                 program, time_limit=time_limit, node_limit=node_limit, progress=output.progress
             )

@@ -47,8 +47,9 @@ from milpscore.cli.groups import (
     seconds,
     settings_of,
 )
+from milpscore.cli.survival import DEFAULT_NAMES, timed_names
 from milpscore.core.errors import OptionError
-from milpscore.formulations import FORMULATIONS
+from milpscore.formulations import card_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from milpscore.comparison import Comparison
     from milpscore.core.design import Design
 
+TIMED_LEGEND = "'whole' is the share of coefficients that are integers, AUC here Harrell's C."
 LEGEND = "'whole' is the share of coefficients that are integers, AUC the area under the ROC curve."
 
 
@@ -78,7 +80,7 @@ def compare_command(
         CARD,
         f"Formulations to compare, of {', '.join(NAMES)}.",
         metavar="NAME,NAME",
-        default="risk-score,slim,hinge",
+        default=DEFAULT_NAMES,
     ),
     settings: list[str] | None = SETTINGS,
     constraints: Path | None = file("Operational constraints, as for 'milpscore fit'.", CARD),
@@ -122,12 +124,14 @@ def compare_command(
     from milpscore.comparison import compare
     from milpscore.data import Binner
 
-    names = [FORMULATIONS.name_of(name.strip()) for name in formulations.split(",") if name.strip()]
+    names = timed_names(formulations, data)
     common, own = _arguments(names, settings, limits)
     common |= constraints_of(constraints)
     require_drawable(plot)
+    if data.time is not None and report is not None:
+        raise OptionError("--report of times is of one card: milpscore fit, then milpscore report")
     require_folder(report)
-    X, y, cutting, given = data.read(rows=bool(cv))
+    X, y, cutting, given = data.read(rows=bool(cv), times=common.get("times"))
     binner = None if cutting is None else Binner(**vars(cutting))
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
@@ -155,7 +159,7 @@ def compare_command(
         seconds = time.perf_counter() - started
     for program in [*answer.programs.values()][:1]:
         tell_warnings(program.statement.design, output.quiet)
-    _show(answer, seconds, output.json)
+    _show(answer, seconds, output.json, data.time is not None)
     if plot is not None:
         from milpscore_show.plots import comparison_figure
 
@@ -176,7 +180,7 @@ def _arguments(
     own: dict[str, dict[str, Any]] = {}
     for key, value in settings_of(settings).items():
         owner, dot, argument = key.rpartition(".")
-        name = FORMULATIONS.name_of(owner) if dot else ""
+        name = card_name(owner) if dot else ""
         if dot and name not in names:
             raise OptionError(f"--set {key}: {owner} is not among --formulations")
         place = own.setdefault(name, {}) if dot else common
@@ -186,7 +190,7 @@ def _arguments(
     return common, own
 
 
-def _show(answer: Comparison, seconds: float, as_json: bool) -> None:
+def _show(answer: Comparison, seconds: float, as_json: bool, timed: bool = False) -> None:
     """Print the table, and why a formulation, or a rounding asked for by name, has no card."""
     from milpscore.comparison.answers import KINDS
 
@@ -203,7 +207,9 @@ def _show(answer: Comparison, seconds: float, as_json: bool) -> None:
     for row in without.to_dict("records"):
         kind = "" if row["kind"] == "exact" else f", {spelt(row['kind'])}"
         console.print(f"{spelt(row['formulation'])}{kind}: {row['message']}")
-    console.print(f"{seconds:.1f} s. {LEGEND}")
+    console.print(f"{seconds:.1f} s. {TIMED_LEGEND if timed else LEGEND}")
+    if timed and frame["train_auc"].isna().all():
+        console.print("Harrell's C needs scikit-survival: pip install 'milpscore[survival]'.")
 
 
 def _write_page(answer: Comparison, path: Path, seed: int, target: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -22,8 +23,8 @@ from typing import (
 
 import typer
 
-from milpscore.cli.common import require_columns, say, spelt
-from milpscore.core.errors import DataError, OptionError, SizeError, listing
+from milpscore.cli.common import require_columns, spelt
+from milpscore.core.errors import DataError, OptionError, SizeError
 from milpscore.formulations import (
     FORMULATIONS,
     SURVIVAL_FORMULATIONS,
@@ -34,7 +35,6 @@ from milpscore.solvers.options import Options, require_solver
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
-    from milpscore.scorecard import Scorecard
 
 DATA = "Data"
 CARD = "Card"
@@ -132,49 +132,6 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in signature}
     return called
-
-
-# ---------------------------------------------------------------- words on a card
-
-
-@dataclass(frozen=True)
-class WordOptions:
-    """What a card is called, and what its lines say."""
-
-    title: str | None = option(OUTPUT, "What stands above the card.", metavar="TEXT")
-    outcome: str | None = option(
-        OUTPUT, "What a positive answer says, such as 'heart disease'.", metavar="TEXT"
-    )
-    labels: Path | None = file(
-        "Names, units and texts of the lines: JSON or TOML such as "
-        '{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or older"}}}, or CSV with '
-        "the header feature,name,unit,column,line,text."
-    )
-
-    def on(self, card: Scorecard, table: Iterable[str] = (), quiet: bool = False) -> Scorecard:
-        """The card in these words, a remark for those it has no use for.
-
-        Columns of the table that are no features of the card keep their words to themselves.
-        """
-        words = None
-        if self.labels is not None:
-            from milpscore.scorecard import read_words
-
-            silent = set(table) - set(card.features)
-            words = {k: own for k, own in read_words(self.labels).items() if k not in silent}
-        made = card.with_words(words, title=self.title, outcome=self.outcome)
-        if made.unused_words:
-            say(f"Note: the card has no line for the labels {listing(made.unused_words)}.", quiet)
-        return made
-
-    def check(self, table: Iterable[str]) -> None:
-        """Refuse labels of columns that are not there, before anything is solved."""
-        if self.labels is not None:
-            from milpscore.core.design import Column, as_fraction
-            from milpscore.scorecard import Scorecard
-
-            columns = tuple(Column(name, name) for name in dict.fromkeys(map(str, table)))
-            Scorecard(columns, (0,) * len(columns), as_fraction(0)).with_words(self.labels)
 
 
 # ---------------------------------------------------------------- the table
@@ -386,13 +343,13 @@ class TableOptions(ColumnOptions, FileOptions):
         return self.missing or "bin"
 
     def table(
-        self, formulation: str = "", rows: bool = False
+        self, formulation: str = "", rows: bool = False, **more: Any
     ) -> tuple[Any, Any, Any, dict[str, Any]]:
         """The table as `read` gives it, its bins as a formulation reads them."""
         from milpscore.formulations.building import encoding_for
 
-        default = encoding_for(FORMULATIONS[formulation]) if formulation else {}
-        return self.read(rows, formulation == ORDERED, **default)
+        default = encoding_for(card_builder(formulation)) if formulation else {}
+        return self.read(rows, formulation == ORDERED, **default, **more)
 
     def design(self, formulation: str = "", table: Any = None, rows: bool = False) -> Design:
         """The design of the whole table, read already or not."""
@@ -502,6 +459,15 @@ class DataOptions(TableOptions):
         DATA, "Column with the two labels; with --time, whether the event was seen.",
         "--target", "--event", metavar="COL", show_default=False, default=...,
     )  # fmt: skip
+    time: str | None = option(
+        DATA,
+        "Column with the time of the event, or until which none was seen: the card is a survival "
+        "score, and --event names the column that says which.",
+        metavar="COL",
+    )
+    entry: str | None = option(
+        DATA, "With --time: column with the time a row came under observation.", metavar="COL"
+    )
     raw: bool = option(
         DATA,
         "Columns as they are: numbers by the unit, a column for each category, nothing left out. "
@@ -521,8 +487,33 @@ class DataOptions(TableOptions):
         default="absolute",
     )
 
+    @property
+    def left_out(self) -> list[str]:
+        """Columns that are no features, those with times among them."""
+        return [*super().left_out, *filter(None, [self.time, self.entry])]
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """How the table was read, for a certificate."""
+        times = {"time": self.time, "entry": self.entry}
+        return {**super().source, **{name: own for name, own in times.items() if own is not None}}
+
+    def read(
+        self, rows: bool = False, ordered: bool = False, *, times: Any = None, **default: Any
+    ) -> tuple[Any, Any, Any, dict[str, Any]]:
+        """The table; with ``times`` of events y holds these, or is None where they were merged."""
+        if self.time is None:
+            return super().read(rows, ordered, **default)
+        from milpscore.cli.survival import timed_table
+
+        return timed_table(self, partial(super().read, True, True, **default), times, default)
+
     def design(self, formulation: str = "", table: Any = None, rows: bool = False) -> Design:
         """The design of the whole table; of ordered classes by their boundaries."""
+        if self.time is not None:
+            from milpscore.cli.survival import timed_design
+
+            return timed_design(self.table(formulation) if table is None else table)
         if formulation != ORDERED:
             return super().design(formulation, table, rows)
         from milpscore.data import make_design

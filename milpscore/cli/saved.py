@@ -34,7 +34,6 @@ from milpscore.cli.groups import (
     OUTPUT,
     SOLVE,
     FileOptions,
-    WordOptions,
     argument,
     featured,
     file,
@@ -43,6 +42,7 @@ from milpscore.cli.groups import (
     seconds,
 )
 from milpscore.cli.survival import survival_answers, timed_target
+from milpscore.cli.words import WordOptions
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.writing import data_output, replacing
 

@@ -2,82 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from milpscore.core.errors import OptionError
-from milpscore.formulations import card_builder
+from milpscore.formulations import card_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from milpscore.cli.groups import CardOptions, DataOptions
-    from milpscore.data import SurvivalDesign
+    from milpscore.core.design import Design
     from milpscore.scorecard import SurvivalCard
 
 SURVIVAL = "survival_score"
-
-
-def timed_source(time: str | None, entry: str | None) -> dict[str, str]:
-    """Return the columns of times for a certificate."""
-    given = {"time": time, "entry": entry}
-    return {name: column for name, column in given.items() if column is not None}
+DEFAULT_NAMES = "risk-score,slim,hinge"
+"""The formulations that are compared unless others are named."""
 
 
 def timed_card(
-    card: CardOptions, time: str | None, further: str | None, refused: Mapping[str, Any]
+    card: CardOptions, data: DataOptions, further: Any = None, **refused: Any
 ) -> CardOptions:
     """Return the options of a card, of a survival score where times are named."""
-    if time is None:
-        if further:
+    if data.time is None:
+        if data.entry or further:
             raise OptionError("--entry and --at belong to --time")
         if card.name == SURVIVAL:
             raise OptionError("survival-score needs --time COL, and --event COL")
         return card
     if card.name not in ("risk_score", SURVIVAL):
         raise OptionError("--time is of a survival score: leave out --formulation")
-    for name, value in refused.items():
+    for name, value in {**refused, "class_weight": data.class_weight}.items():
         if value is not None:
             raise OptionError(f"{{{name}}} has no meaning for times to an event", **{name: ...})
     return replace(card, formulation="survival-score")
 
 
-def timed_design(
-    data: DataOptions, time: str, entry: str | None, times: Any = None
-) -> tuple[list[str], tuple[Any, ...], SurvivalDesign]:
-    """Return the names of the features, the table, and its design with times."""
-    from milpscore.data import make_design, read_frame, read_thresholds, read_times
-    from milpscore.data.sources import at_size
-    from milpscore.data.survival import entries_of, events_of, labels_by_event, timed, times_of
-    from milpscore.formulations.building import encoding_for
+def timed_names(formulations: str, data: DataOptions) -> list[str]:
+    """Return the names of formulations to compare: of times the survival score."""
+    if data.time is not None and formulations == DEFAULT_NAMES:
+        return [SURVIVAL]
+    names = [card_name(name.strip()) for name in formulations.split(",") if name.strip()]
+    if any((name == SURVIVAL) != (data.time is not None) for name in names):
+        raise OptionError(
+            "survival-score is of a table with --time COL, and all others of one without"
+        )
+    return names
 
+
+def timed_table(
+    data: DataOptions,
+    read: Callable[[], tuple[Any, Any, Any, dict[str, Any]]],
+    times: Any,
+    bins: Mapping[str, Any],
+) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """Return the features, events with their times, and how columns are cut.
+
+    Of a table beyond memory, the design that is merged within the cuts of ``times``, and nothing.
+    """
+    from milpscore.data import read_frame, read_thresholds, read_times, survival_target
+    from milpscore.data.sources import at_size
+
+    assert data.time is not None
     if data.counted:
         raise OptionError("counts of sites hold no times: give the table, or leave out --time")
-    own = [time] if entry is None else [time, entry]
-    quoted = ",".join('"' + name.replace('"', '""') + '"' for name in own)
-    data = replace(data, drop=quoted if data.drop is None else f"{data.drop},{quoted}")
-    bins = encoding_for(card_builder(SURVIVAL))
     if at_size(data.data, rows=True):
-        known = None if data.thresholds is None else read_thresholds(data.thresholds)
+        cuts = None if data.thresholds is None else read_thresholds(data.thresholds)
         merged = read_times(
-            data.data, data.target, time, entry, weights=data.weights_column,
+            data.data, data.target, data.time, data.entry, weights=data.weights_column,
             **({} if times is None else {"times": times}),
-            **data.streamed(data.cutting(known, **bins)),
+            **data.streamed(data.cutting(cuts, **bins)),
         )  # fmt: skip
-        table: tuple[Any, ...] = (merged, None, None, {})
-        return data.names(table), table, merged
+        return merged, None, None, {}
     frame = read_frame(data.data, **data.reading)
-    ends = times_of("time", frame[time])
-    starts = entries_of(None if entry is None else frame[entry], len(frame))
-    X, y, cutting, given = data.read(rows=True, ordered=True, **bins)
-    seen = events_of(y, data.positive)
-    # where every row has an event, there are no classes that bins could see
-    make = make_design if cutting is None else cutting.design
-    base = make(X, labels_by_event(seen), sample_weight=given["sample_weight"], positive=1)
-    table = X, y, cutting, given
-    return data.names(table), table, timed(base, seen, ends, starts)
+    entry = None if data.entry is None else frame[data.entry]
+    X, event, cutting, given = read()
+    y = survival_target(event, frame[data.time], entry, data.positive)
+    return X, y, cutting, {"sample_weight": given["sample_weight"]}
+
+
+def timed_design(table: tuple[Any, Any, Any, dict[str, Any]]) -> Design:
+    """Return the design of a table with times."""
+    from milpscore.data.binner import timed_rows
+
+    X, y, cutting, given = table
+    return cast("Design", X) if y is None else timed_rows(X, y, cutting, **given)
 
 
 def timed_target(data: Path, known: Mapping[str, Any], target: str | None) -> Any:

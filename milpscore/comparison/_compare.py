@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import chain
 from typing import Any
 
@@ -26,7 +27,7 @@ from milpscore.comparison.answers import (
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.conic import ConicProgram
-from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.design import Design
 from milpscore.core.errors import (
     FormulationError,
     MissingDependencyError,
@@ -36,8 +37,9 @@ from milpscore.core.errors import (
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.binner import Fold, binned_design, binner_of, folds_of, stratified_splits
+from milpscore.data.survival import SurvivalDesign
 from milpscore.fitting import require_known, with_fast_card, with_few_terms
-from milpscore.formulations import FORMULATIONS
+from milpscore.formulations import FORMULATIONS, card_builder, card_name
 from milpscore.formulations.building import DATA
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding.program import round_by_name, savings_table
@@ -105,6 +107,8 @@ def compare(
     ----------
     X : array, DataFrame of shape (n, q), or Design
     y : array of shape (n,), two labels; None with a Design
+        Or events with their times, as scikit-survival has them, for "survival_score": the columns
+        of AUC then hold Harrell's C, by scikit-survival, and those of accuracy nothing.
     formulations : sequence of str
         Names of :data:`milpscore.formulations.FORMULATIONS`. One that cannot be stated for these
         data (say, fused_lasso without bins) becomes a row with claim ``none`` and the reason.
@@ -168,7 +172,7 @@ def compare(
     clock = Clock.of(time_limit)
     for option in {"time_limit", "random_state"} & set(options or {}):
         raise OptionError(f"{option} is an argument of its own: leave it out of options")
-    names = [name.replace("-", "_") for name in formulations]
+    names = [card_name(name) for name in formulations]
     chosen = _arguments(names, arguments or {}, common)
     binner = binner_of(binner, X)
     design = binned_design(
@@ -202,7 +206,7 @@ def compare(
         held_out, failure = _cross_validate(name, chosen[name], folds, run, share, len(splits))
         for kind in run.kinds:
             row = _row(name, kind, family, design) | held_out.get(kind, {})
-            row["message"] = "; ".join(filter(None, [row["message"], failure]))
+            row["message"] = "; ".join(filter(None, [row["message"], failure, _unjudged(design)]))
             rows.append(row)
             results[name, kind] = family.results[kind]
     if refusals and not results:
@@ -236,7 +240,7 @@ def _arguments(
     if strange := [name for name in single if name not in names]:
         raise FormulationError(f"arguments for {strange[0]!r}, which is not among {list(names)}")
     known = {
-        name: [key for key in inspect.signature(FORMULATIONS[name]).parameters if key not in DATA]
+        name: [key for key in inspect.signature(card_builder(name)).parameters if key not in DATA]
         for name in names
     }
     for name, accepted in known.items():  # a weight is of no use without a penalty
@@ -264,21 +268,30 @@ def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]
     elif math.isfinite(bound):
         row["integrality_gap"] = relative_gap(result.objective, bound)
     if result.coefficients.size:
-        accuracy, area = _judge(result, design.step, design.X, design.y, design.weight)
+        accuracy, area = _judge(result, design.step, design)
         row |= {"train_accuracy": accuracy, "train_auc": area}
     return row
 
 
-def _judge(
-    result: Result, step: Any, X: FloatArray, y: IntArray, weight: FloatArray
-) -> tuple[float, float]:
-    """Return accuracy and AUC, of a card by its exact rule, of a relaxation by w.x + b >= 0."""
+def _judge(result: Result, step: Any, on: Design) -> tuple[float, float]:
+    """Return accuracy and AUC, of a card by its exact rule, of a relaxation by w.x + b >= 0.
+
+    Of times there is no accuracy, and Harrell's C is what the AUC is of two classes.
+    """
     rule = result.rule(step)
-    totals = rule.totals(X, result.coefficients)
+    totals = rule.totals(on.X, result.coefficients)
+    if isinstance(on, SurvivalDesign):
+        return math.nan, metrics.order_of(on, totals)
     return (
-        metrics.accuracy(y > 0, rule.positive(totals), weight),
-        metrics.auc(y, totals, weight),
+        metrics.accuracy(on.y > 0, rule.positive(totals), on.weight),
+        metrics.auc(on.y, totals, on.weight),
     )
+
+
+def _unjudged(design: Design) -> str:
+    """Why cards of times have no figure of order; empty if they have."""
+    lacks = isinstance(design, SurvivalDesign) and find_spec("sksurv") is None
+    return "Harrell's C needs scikit-survival: pip install 'milpscore[survival]'" if lacks else ""
 
 
 def _cross_validate(
@@ -302,9 +315,7 @@ def _cross_validate(
             return {}, f"not cross-validated: on the training rows of a fold, {error}"
         for kind, result in solve_family(program, run, seconds).results.items():
             scores[kind].append(
-                _judge(result, fold.train.step, fold.test.X, fold.test.y, fold.test.weight)
-                if result.coefficients.size
-                else nothing
+                _judge(result, fold.train.step, fold.test) if result.coefficients.size else nothing
             )
     if run.interrupted:
         return {}, "not cross-validated: interrupted"
@@ -343,7 +354,7 @@ class Family:
 
 def exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Program:
     """State a formulation over whole points."""
-    program = FORMULATIONS[name](design, **arguments)
+    program = card_builder(name)(design, **arguments)
     return program if program.kind == "exact" else program.exact()
 
 

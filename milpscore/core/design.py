@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -239,6 +239,13 @@ class Design:
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
+
+    def of_rows(self, rows: IntArray) -> Self:
+        """Return the design of some of its rows."""
+        counts = None if self.counts is None else self.counts[rows]
+        return replace(
+            self, X=self.X[rows], y=self.y[rows], weight=self.weight[rows], counts=counts
+        )
 
     @cached_property
     def rows(self) -> IntArray:

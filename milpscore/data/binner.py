@@ -23,6 +23,13 @@ from milpscore.data.cut_points import Cutting, Learned
 from milpscore.data.designs import make_design
 from milpscore.data.ordinal import OrdinalDesign
 from milpscore.data.sources import is_table, names_of, with_columns
+from milpscore.data.survival import (
+    SurvivalDesign,
+    entries_of,
+    labels_by_event,
+    structured,
+    timed,
+)
 
 
 class Binner(TransformerMixin, BaseEstimator):
@@ -360,10 +367,31 @@ def binned_design(
                 "a Design already holds classes and weights: pass y and weights to make_design"
             )
         return X
+    if getattr(getattr(y, "dtype", None), "names", None):
+        if positive is not None or class_weight is not None:
+            raise DataError(
+                "times to an event have no classes: leave out positive and class_weight"
+            )
+        return timed_rows(X, y, binner, sample_weight)
     if binner is None:
         return make_design(X, y, **weights)
     design: Design = clone(binner).fit_design(X, y, **weights)
     return design
+
+
+def timed_rows(
+    X: Any, y: Any, binner: Any, sample_weight: Any = None, entry: Any = None
+) -> SurvivalDesign:
+    """Return the design of a table with events and times, (n,), in scikit-survival's form.
+
+    A ``binner`` is one to fit, a cutting, or None.
+    """
+    event, time, *late = structured(y)
+    make: Any = make_design
+    if binner is not None:
+        make = binner.fit_design if isinstance(binner, Binner) else binner.design
+    base = make(X, labels_by_event(event), sample_weight=sample_weight, positive=1)
+    return timed(base, event, time, entries_of(late[0] if late else entry, len(time)))
 
 
 def stratified_splits(design: Design, cv: Any, random_state: int) -> tuple[Design, list[Split]]:
@@ -383,12 +411,15 @@ def stratified_splits(design: Design, cv: Any, random_state: int) -> tuple[Desig
     rows = np.flatnonzero(design.weight > 0)
     y, counts = design.y[rows], design.rows[rows]
     if not hasattr(cv, "split"):
-        smallest = int(min(counts[y > 0].sum(), counts[y < 0].sum()))
+        # of times every row may have an event
+        smallest = int(min(counts[y == side].sum() for side in np.unique(y)))
         if isinstance(cv, bool) or not hasattr(cv, "__index__") or not 2 <= cv <= smallest:
             raise OptionError(
                 f"cv must be None or a number of folds from 2 to {smallest}, the rows of the "
                 f"rarer class, got {cv!r}"
             )
+    if isinstance(design, SurvivalDesign):
+        refuse_folds(design, "a cross-validation of times")
     if design.counts is not None:
         return _dealt(design, cv, random_state)
     if not hasattr(cv, "split"):
@@ -451,15 +482,22 @@ def folds_of(
             fitted = replace(design, X=merged.X, y=merged.y, counts=counts)
             weight, held_out = merged.weight, design.X[test]
         elif binner is None:
-            fitted, held_out = replace(design, X=design.X[train], y=y), design.X[test]
+            fitted, held_out = design.of_rows(train), design.X[test]
         else:
             # a category that only test rows have scores 0: no training row could give it points
             table, fold = as_frame(X), clone(binner).set_params(unseen="zero")
             counted = None if sample_weight is None else np.asarray(sample_weight)[train]
-            fitted = fold.fit_design(table.iloc[train], y, sample_weight=counted)
+            labels = labels_by_event(y > 0) if isinstance(design, SurvivalDesign) else y
+            fitted = fold.fit_design(table.iloc[train], labels, sample_weight=counted)
             held_out = np.asarray(fold.transform(table.iloc[test]), dtype=np.float64)
         rest = replace(
             fitted, X=held_out, y=design.y[test], weight=design.weight[test],
             counts=None if design.counts is None else design.counts[test],
         )  # fmt: skip
-        yield Fold(replace(fitted, weight=weight), rest)
+        fitted = replace(fitted, weight=weight)
+        if isinstance(design, SurvivalDesign):
+            fitted, rest = (
+                timed(part, design.event[rows], design.time[rows], design.entry[rows])
+                for part, rows in ((fitted, train), (rest, test))
+            )
+        yield Fold(fitted, rest)

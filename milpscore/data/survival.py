@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -47,6 +47,11 @@ class SurvivalDesign(Design):
     time: FloatArray
     entry: FloatArray
     cuts: tuple[float, ...] | None = None
+
+    def of_rows(self, rows: IntArray) -> Self:
+        """Return the design of some of its rows, with their times."""
+        whole = super().of_rows(rows)
+        return replace(whole, time=self.time[rows], entry=self.entry[rows])
 
     @cached_property
     def fingerprint(self) -> str:

@@ -15,8 +15,9 @@ from milpscore.core.errors import DataError, MissingDependencyError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.data import Binner, SurvivalDesign, apply_columns
+from milpscore.data.binner import timed_rows
 from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
-from milpscore.data.survival import entries_of, labels_by_event, structured, timed
+from milpscore.data.survival import structured
 from milpscore.estimators._base import (
     OnDesign,
     parameters,
@@ -29,6 +30,7 @@ from milpscore.estimators._cards import _SOLVER_OPTIONS, PerColumn
 from milpscore.fitting import MAX_TERMS, fit_card
 from milpscore.formulations import card_builder
 from milpscore.losses.hazards import ExposureKind
+from milpscore.metrics import concordance
 from milpscore.scorecard.survival import SurvivalCard, survival_card
 from milpscore.solvers.options import Options
 
@@ -214,7 +216,7 @@ threads, client, memory_limit, random_state, verbose :
             Between 0 and 1; 1/2 if all totals are equal.
         """
         event, time, *_ = structured(y)
-        return float(_sksurv("metrics").concordance_index_censored(event, time, self.predict(X))[0])
+        return concordance(event, time, self.predict(X))
 
     def certificate(self, **options: Any) -> Certificate:
         """The certificate of the fit; options as in :func:`milpscore.certificate.certify`."""
@@ -250,12 +252,7 @@ threads, client, memory_limit, random_state, verbose :
             return X
         if y is None:
             raise DataError("y is needed: a structured array of events and times")
-        event, time, *late = structured(y)
-        entry = late[0] if late else entry
-        base = self.binner_.fit_design(
-            X, labels_by_event(event), sample_weight=sample_weight, positive=1
-        )
-        return timed(base, event, time, entries_of(entry, len(time)))
+        return timed_rows(X, y, self.binner_, sample_weight, entry)
 
     def _totals(self, X: Any) -> FloatArray:
         """Return totals of rows of raw data, shape (n,)."""

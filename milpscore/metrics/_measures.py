@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from importlib import import_module
+from importlib.util import find_spec
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -13,9 +15,10 @@ import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule
 from milpscore.core.design import FloatArray, as_fraction, common_step
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, MissingDependencyError, OptionError
 from milpscore.core.result import relative_gap
 from milpscore.data.checking import row_weights
+from milpscore.data.survival import SurvivalDesign
 from milpscore.losses import Hinge
 
 Weights = npt.ArrayLike | None
@@ -66,6 +69,39 @@ def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> floa
     if not row_weight[positive].sum() > 0 or not row_weight[~positive].sum() > 0:
         raise DataError("the AUC needs rows of both classes; only one class is present")
     return float(roc_auc_score(positive, np.asarray(scores), sample_weight=row_weight))
+
+
+def concordance(event: Any, time: Any, totals: Any) -> float:
+    """Harrell's C, by scikit-survival: how often the higher of two totals has the earlier event.
+
+    Parameters
+    ----------
+    event, time, totals : arrays of shape (n,)
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1/2 if all totals are equal.
+
+    Raises
+    ------
+    MissingDependencyError
+        scikit-survival is not installed.
+    """
+    try:
+        measures = import_module("sksurv.metrics")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "Harrell's C needs scikit-survival: pip install 'milpscore[survival]'"
+        ) from error
+    found = measures.concordance_index_censored(event, time, np.asarray(totals, dtype=float))
+    return float(found[0])
+
+
+def order_of(design: SurvivalDesign, totals: Any) -> float:
+    """:func:`concordance` on a design's rows; NaN where scikit-survival is not installed."""
+    known = find_spec("sksurv") is not None
+    return concordance(design.event, design.time, totals) if known else math.nan
 
 
 def auc_variance(y: npt.ArrayLike, scores: npt.ArrayLike) -> float:

@@ -21,6 +21,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Hinge, ZeroOne
+from milpscore.losses.hazards import SurvivalLoss
 from milpscore.search.points import (
     RoundedCard,
     best_objectives,
@@ -256,6 +257,12 @@ def _losses(statement: Statement, origin: int, span: int, b: float) -> FloatArra
 def held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
     """Mean loss of each row of points, shape (N, p), with the real intercept b held; shape (N,)."""
     rows, held = statement.design.merged, as_fraction(float(b))
+    if isinstance(statement.loss, SurvivalLoss):
+        return np.array([
+            statement.loss.exact_mean(FloatTotals(total, 0.0), held, rows.y)
+            for _, totals in merged_totals(statement, points)
+            for total in totals.T
+        ])  # fmt: skip
     means = [
         float(rows.weight @ statement.loss.rows(FloatTotals(total, 0.0), held, rows.y))
         for _, totals in merged_totals(statement, points)

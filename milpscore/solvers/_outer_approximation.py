@@ -89,6 +89,8 @@ class _TangentSearch:
             tolerance = 1e-9 * max(1.0, self.master.ceiling)
             most = 5 * POLICY.most_planes
             center = self.master.cutting_planes(tolerance, most, self.progress)[0]
+            if self.progress.remaining <= 0:
+                termination = Termination.TIME_LIMIT
         except TimeIsUpError:
             termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:

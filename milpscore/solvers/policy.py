@@ -22,6 +22,7 @@ class SolverPolicy:
     polish_steps: int = 5  # proximal steps of a polish
     limit_share: float = 0.5  # share of the time left for one limit on errors
     most_planes: int = 400  # tangents of one cutting-plane loop, at most
+    vain_planes: int = 20  # cutting planes in a row that change neither point nor bound
     # improving solutions after which a round stops: its tangents are outdated by then
     improvements: int = 10
     # tangents other than those of whole points are kept within this share of the gap

@@ -373,9 +373,15 @@ class Master:
         # tangents are taken halfway between the LP's point and the best point so far, which is
         # feasible too: that is steadier than at the LP's point itself
         center: FloatArray | None = None
-        best, value = math.inf, -math.inf
+        best, value, hidden = math.inf, -math.inf, POLICY.hidden_tolerance * self.level
+        vain, least, highest = 0, math.inf, -math.inf
         for _ in range(most):
-            x, scaled = self.relax(progress.remaining)
+            try:
+                x, scaled = self.relax(progress.remaining)
+            except TimeIsUpError:
+                if center is None:
+                    raise
+                break  # with the best point so far
             if x is None or not len(x):
                 break
             value = (scaled - POLICY.hidden_tolerance) * self.level
@@ -384,8 +390,11 @@ class Master:
                 objective = self.objective(trial)
                 if objective < best:
                     center, best = trial, objective
-            if best - value <= tolerance:
+            # HiGHS's tolerances hide what is less
+            vain = 0 if best < least - hidden or value > highest + hidden else vain + 1
+            if best - value <= max(tolerance, 2.0 * hidden) or vain >= POLICY.vain_planes:
                 break
+            least, highest = (best, value) if not vain else (least, highest)
             middle, end = self.point(0.5 * (x + center)), self.point(x)
             if not self.add(middle, "path", above=x) and not self.add(end, "path", above=x):
                 if not self.ceiling < best:
