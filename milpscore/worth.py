@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +17,18 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, MilpscoreError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.data import apply_columns, make_design, read_counts
+from milpscore.data import (
+    SurvivalDesign,
+    apply_columns,
+    make_design,
+    read_counts,
+    survival_target,
+)
 from milpscore.data.checking import patient_codes
 from milpscore.fitting import fit_card
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
+from milpscore.metrics import concordance
 from milpscore.penalties import L2
 from milpscore.proximal import fit_proximal
 
@@ -56,7 +64,7 @@ POLICY = WorthPolicy()
 
 @dataclass(frozen=True)
 class Worth:
-    """Areas under the ROC curve of a card and of what it is compared with.
+    """Areas under the ROC curve of a card and of what it is compared with; of times Harrell's C.
 
     Attributes
     ----------
@@ -64,7 +72,7 @@ class Worth:
         Of the card on the rows it was fitted to.
     auc_new, auc_logistic : float
         On rows left out, mean over folds: of cards made again by the fast mode, and of a logistic
-        regression on all columns.
+        regression on all columns; of times of Cox's model, by scikit-survival.
     auc_larger : float or None
         As ``auc_new``, with at most ``larger_terms`` terms; None without a limit on terms.
     larger_terms : int or None
@@ -75,6 +83,8 @@ class Worth:
         Rows that the folds hold.
     sampled : bool
         Whether these were drawn by chance from more.
+    measure, rival : str
+        What the figures are, and of whom the second is.
     """
 
     auc: float
@@ -85,14 +95,16 @@ class Worth:
     cut_anew: bool
     rows: int
     sampled: bool
+    measure: str = "AUC"
+    rival: str = "a logistic regression"
 
     def __str__(self) -> str:
         how = [f"{POLICY.folds} refits on {self.rows:,} rows drawn by chance"] * self.sampled
         how += ["cuts not chosen anew, which flatters"] * (not self.cut_anew)
         on = f" ({'; '.join(how)})" if how else ""
         said = (
-            f"AUC {self.auc:.3f} here, {self.auc_new:.3f} on new rows{on}; a logistic regression "
-            f"on all columns {self.auc_logistic:.3f}"
+            f"{self.measure} {self.auc:.3f} here, {self.auc_new:.3f} on new rows{on}; "
+            f"{self.rival} on all columns {self.auc_logistic:.3f}"
         )
         if self.auc_larger is None:
             return f"{said}."
@@ -110,7 +122,7 @@ def card_worth(
     Parameters
     ----------
     program : Program
-        An exact one of two classes.
+        An exact one of two classes, or of times to an event.
     result : Result
         Its answer, with a card.
     table : DataFrame of shape (n, q), optional
@@ -132,6 +144,8 @@ def card_worth(
         There are fewer rows of the rarer class than two per fold.
     MilpscoreError
         The program cannot be stated on a part of the rows.
+    MissingDependencyError
+        Of times: scikit-survival is not installed.
     """
     assert result.card is not None
     design, random = program.statement.design, np.random.default_rng(random_state)
@@ -139,8 +153,8 @@ def card_worth(
     folds, sampled = (
         _folds(design, random) if codes is None else _patient_folds(design, random, codes)
     )
-    rows = sum(len(test) for _, test in folds)
-    own = _auc(design, _totals(design.X, result.card.coefficients))
+    rows, kept = sum(len(test) for _, test in folds), np.flatnonzero(design.weight > 0)
+    own = _auc(design.of_rows(kept), _totals(design.X[kept], result.card.coefficients))
     uncut = not any(column.kind in ("interval", "step") for column in design.columns)
     anew = uncut or table is not None
     try:
@@ -152,10 +166,11 @@ def card_worth(
         found = [_fold_aucs(program, each) for each in _parts(design, folds, None, None)]
         anew = uncut
     new, logistic, larger = np.mean(found, axis=0).tolist()
+    said = ("C", "Cox's model") if isinstance(design, SurvivalDesign) else ()
     if math.isnan(larger):
-        return Worth(own, new, logistic, None, None, anew, rows, sampled)
+        return Worth(own, new, logistic, None, None, anew, rows, sampled, *said)
     terms = 2 * int(program.arguments["max_terms"])
-    return Worth(own, new, logistic, larger, terms, anew, rows, sampled)
+    return Worth(own, new, logistic, larger, terms, anew, rows, sampled, *said)
 
 
 def _folds(
@@ -176,7 +191,7 @@ def _folds(
         wanted = min(size, max(2 * POLICY.folds, round(size * cap / total)))
         drawn = random.choice(size, wanted, replace=False) if sampled else np.arange(size)
         sides.append(random.permutation(places[np.searchsorted(counts.cumsum(), drawn, "right")]))
-        if size < 2 * POLICY.folds:
+        if size < 2 * POLICY.folds and not (size == 0 and hasattr(design, "time")):
             raise DataError(
                 f"the rarer class has {size} rows, too few to judge the card on new ones"
             )
@@ -281,21 +296,25 @@ def _patient_folds(
     return [(rows(train), rows(test)) for train, test in folds], sampled
 
 
+_OF_COLUMNS = ("columns", "blocks", "classes")
+
+
 def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tuple[Design, Design]]:
     """Yield the training rows of each fold as a design, and its test rows in the same columns."""
     for train, test in folds:
         weight = design.weight / design.rows
-        made = replace(
-            design, X=design.X[train], y=design.y[train], weight=weight[train], counts=None
+        made, rest = (
+            replace(design.of_rows(rows), weight=weight[rows], counts=None)
+            for rows in (train, test)
         )
-        held_out = design.X[test]
         if table is not None:
             make = make_design if cutting is None else cutting.design
-            made = make(
-                table.iloc[train], design.y[train] > 0, sample_weight=weight[train], positive=True
-            )
-            held_out = apply_columns(made.columns, table.iloc[test], unseen="zero")
-        yield made, replace(made, X=held_out, y=design.y[test], weight=weight[test], counts=None)
+            labels = made.y > 0 if (made.y < 0).any() else np.arange(len(train)) % 2 == 1
+            cut = make(table.iloc[train], labels, sample_weight=made.weight, positive=True)
+            own: dict[str, Any] = {name: getattr(cut, name) for name in _OF_COLUMNS}
+            held_out = apply_columns(cut.columns, table.iloc[test], unseen="zero")
+            made, rest = replace(made, X=cut.X, **own), replace(rest, X=held_out, **own)
+        yield made, rest
 
 
 def _fold_aucs(program: Program, part: tuple[Design, Design]) -> FloatArray:
@@ -306,15 +325,26 @@ def _fold_aucs(program: Program, part: tuple[Design, Design]) -> FloatArray:
     # columns of unit variance, or the penalty would mean different things for each
     spread = train.X.std(axis=0)
     unit = 1.0 / np.where(spread > 0, spread, 1.0)
-    model = fit_proximal(
-        train.X * unit, train.y, penalty=L2(POLICY.ridge), sample_weight=train.weight
-    )
-    answers.append(_totals(test.X * unit, model.coefficients))
+    if isinstance(train, SurvivalDesign):
+        slopes = _cox(train, unit)
+    else:
+        slopes = fit_proximal(
+            train.X * unit, train.y, penalty=L2(POLICY.ridge), sample_weight=train.weight
+        ).coefficients
+    answers.append(_totals(test.X * unit, slopes))
     if limit is not None:
         arguments["max_terms"] = 2 * int(limit)
         answers.append(_fast_totals(program.formulation, train, test, arguments))
     found = [_auc(test, totals) for totals in answers]
     return np.array(found if limit is not None else [*found, math.nan])
+
+
+def _cox(train: SurvivalDesign, unit: FloatArray) -> FloatArray:
+    """Return the coefficients of Cox's model with a ridge, by scikit-survival; entries left out."""
+    module = import_module("sksurv.linear_model")
+    model = module.CoxPHSurvivalAnalysis(alpha=POLICY.ridge * len(train.time))
+    found = model.fit(train.X * unit, survival_target(train.event, train.time))
+    return np.asarray(found.coef_, dtype=np.float64)
 
 
 def _fast_totals(
@@ -341,7 +371,12 @@ def _totals(X: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
 
 
 def _auc(design: Design, totals: FloatArray) -> float:
-    """Weighted area under the ROC curve, as ``metrics.auc`` without loading scikit-learn."""
+    """Weighted area under the ROC curve, as ``metrics.auc`` without loading scikit-learn.
+
+    Of times Harrell's C.
+    """
+    if isinstance(design, SurvivalDesign):
+        return concordance(design.event, design.time, totals)
     cuts = TotalCuts.of(np.round(totals, 9))
     true = cuts.above(np.where(design.y > 0, design.weight, 0.0))
     false = cuts.above(np.where(design.y > 0, 0.0, design.weight))

@@ -74,6 +74,9 @@ def report_command(
     entry: str | None = option(
         DATA, "With --time: column with the time a row came under observation.", metavar="COL"
     ),
+    positive: str | None = option(
+        DATA, "With --time: the event's value, where it names one of several.", metavar="VALUE"
+    ),
     weights_column: str | None = WEIGHTS_COLUMN,
     class_weight: ClassWeight | None = CLASS_WEIGHT,
     validation: Path | None = file(
@@ -135,7 +138,8 @@ def report_command(
         require_columns(table, target, by, time, entry, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
     if time is not None:
-        _timed_report(card, data, {"target": target, "time": time, "entry": entry}, written, out)
+        known = {"target": target, "time": time, "entry": entry, "positive": positive}
+        _timed_report(card, data, known, written, by, out)
         return
     from milpscore.certificate import verify_certificate
     from milpscore.pools import pool as find_pool
@@ -196,7 +200,12 @@ def _known(given: Scorecard | Certificate, proof: Certificate | None) -> dict[st
 
 
 def _timed_report(
-    path: Path, data: Path, known: dict[str, str | None], written: FileOptions, out: Path
+    path: Path,
+    data: Path,
+    known: dict[str, str | None],
+    written: FileOptions,
+    by: str | None,
+    out: Path,
 ) -> None:
     """Write the page about a card of times to an event."""
     from milpscore.data import read_frame
@@ -208,7 +217,8 @@ def _timed_report(
     if not isinstance(card, SurvivalCard) or known["target"] is None:
         raise OptionError("--time is of a survival card, and takes --target COL, the event's")
     frame = read_frame(data, **written.reading, as_text=disguised(card.card.columns))
-    survival_report(card, frame, timed_target(data, {**written.reading, **known}, None), path=out)
+    y = timed_target(data, {**written.reading, **known}, None)
+    survival_report(card, frame, y, by=by, path=out)
     say(f"The report was saved in {out}.")
 
 

@@ -20,6 +20,7 @@ from milpscore.cli.groups import (
     featured,
     option,
 )
+from milpscore.cli.survival import timed_card
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def studio_command(
     from milpscore_show.studio.server import require_web, serve
 
     require_web()
+    card = timed_card(card, data)
     arguments = card.arguments(limits)
     arguments["max_terms"] = arguments.get("max_terms")
     in_use = None
@@ -103,14 +105,17 @@ def _of_card(
     from milpscore.cli.saved import loaded_card
     from milpscore.cli.sites import design_like
     from milpscore.formulations.building import LEAST, MOST
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import OrdinalCard, SurvivalCard
 
     if data.thresholds is not None or data.bins is not None:
         raise OptionError("--card brings its own cuts: leave out --thresholds and --bins")
     require_file(path)
     loaded = loaded_card(path)
-    if not isinstance(loaded, Scorecard):
-        raise OptionError("only cards of two answers can be questioned")
+    if isinstance(loaded, OrdinalCard):
+        raise OptionError("cards of ordered classes cannot be questioned")
+    if isinstance(loaded, SurvivalCard) != (data.time is not None):
+        raise OptionError("a card in use of times takes --time COL, and any other card none")
+    loaded = loaded.card if isinstance(loaded, SurvivalCard) else loaded
     ends = {"coef_min": min(LEAST, *loaded.points), "coef_max": max(MOST, *loaded.points)}
     for name, end in ends.items():
         arguments.setdefault(name, end)

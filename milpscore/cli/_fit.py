@@ -277,7 +277,7 @@ def _worth(
     from milpscore.worth import card_worth
 
     design = program.statement.design
-    stopped = result.termination is Termination.INTERRUPTED or hasattr(design, "time")
+    stopped = result.termination is Termination.INTERRUPTED
     if stopped or program.kind == "relaxed" or len(getattr(design, "levels", ())) > 2:
         return None
     X, y, cutting, _ = table or (None, None, None, None)

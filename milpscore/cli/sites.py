@@ -130,21 +130,21 @@ def _alike(data: DataOptions, like: Path) -> Design:
 def design_like(data: DataOptions, other: Any, option: str, path: Path) -> Design:
     """Return the design of a table by the columns, blocks and classes of a design or card."""
     from milpscore.data import apply_columns, make_design
+    from milpscore.data.binner import timed_rows
 
     X, y, _, given = data.read(rows=True, missing="bin")
     if y is None:
         raise OptionError(f"{option} takes tables that fit into memory")
     values = apply_columns(other.columns, X)  # a value that the columns lack is an error
+    weight, made = given["sample_weight"], {"columns": other.columns, "blocks": other.blocks}
+    if data.time is not None:
+        return timed_rows(values, y, None, weight, **made)
     if given["positive"] != other.classes[1]:
         raise OptionError(
             f"{path.name} scores {other.classes[1]!r}, this table {given['positive']!r}: say "
             "--positive"
         )
-    weight = given["sample_weight"]
-    return make_design(
-        values, y, sample_weight=weight, positive=given["positive"],
-        columns=other.columns, blocks=other.blocks,
-    )  # fmt: skip
+    return make_design(values, y, sample_weight=weight, positive=given["positive"], **made)
 
 
 def pooled_sites(data: Any) -> Design:

@@ -380,17 +380,17 @@ def binned_design(
 
 
 def timed_rows(
-    X: Any, y: Any, binner: Any, sample_weight: Any = None, entry: Any = None
+    X: Any, y: Any, binner: Any, sample_weight: Any = None, entry: Any = None, **columns: Any
 ) -> SurvivalDesign:
     """Return the design of a table with events and times, (n,), in scikit-survival's form.
 
-    A ``binner`` is one to fit, a cutting, or None.
+    A ``binner`` is one to fit, a cutting, or None where ``columns`` and blocks may be given.
     """
     event, time, *late = structured(y)
     make: Any = make_design
     if binner is not None:
         make = binner.fit_design if isinstance(binner, Binner) else binner.design
-    base = make(X, labels_by_event(event), sample_weight=sample_weight, positive=1)
+    base = make(X, labels_by_event(event), sample_weight=sample_weight, positive=1, **columns)
     return timed(base, event, time, entries_of(late[0] if late else entry, len(time)))
 
 

@@ -224,7 +224,9 @@ threads, client, memory_limit, random_state, verbose :
 
         return certify(self.program_, self.result_, **options)
 
-    def report(self, X: Any, y: Any, path: str | Path | None = None, *, entry: Any = None) -> str:
+    def report(
+        self, X: Any, y: Any, path: str | Path | None = None, *, entry: Any = None, by: Any = None
+    ) -> str:
         """The page about the card on some rows, better others than those of the fit.
 
         Parameters as of :func:`milpscore_show.report.survival_report`.
@@ -232,7 +234,7 @@ threads, client, memory_limit, random_state, verbose :
         from milpscore_show.report import survival_report
 
         check_is_fitted(self)
-        return survival_report(self.card_, X, y, entry=entry, path=path)
+        return survival_report(self.card_, X, y, entry=entry, by=by, path=path)
 
     @property
     def program_(self) -> Program:

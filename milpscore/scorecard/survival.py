@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from msgspec import Struct
 
+from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
+from milpscore.core.statement import Statement
 from milpscore.data.survival import SurvivalDesign
 from milpscore.formulations import BEYOND
 from milpscore.losses.hazards import ExposureKind, Intervals, SurvivalLoss
@@ -358,21 +360,8 @@ def survival_card(
         )
     if (found := result.card) is None:
         raise NotApplicableError(f"the result has no card to show: {result.message}")
-    intervals, scaled = loss.base.intervals, statement.loss_of(found)
-    assert isinstance(scaled, SurvivalLoss)
-    card = Scorecard.from_card(found, design, title=title)
-    card = with_coprime_points(with_least_zero(card, statement), statement)
-    scale = scaled.fixed / card.divisor
-    # the baseline of the fit is that of its own totals; printed ones are moved by the base points
-    scores = (design.X @ found.coefficients.astype(np.float64)) / scaled.fixed
-    rates = loss.base.raw.baseline(scores)
-    length = np.diff(np.append(0.0, intervals.cuts)) if intervals.kind == "time" else 1.0
-    hazard = rates * length / intervals.unit * np.exp(-sum(card.base_points.values()) / scale)
-    if intervals.kind != "discrete":
-        hazard = np.cumsum(hazard * float(design.weight.sum()))
-    cuts = intervals.cuts
-    times = _times_near(intervals) if at is None else tuple(map(float, at))
-    counted = design.weight > 0
+    made = timed_card(statement, found, title, at)
+    card, counted = made.card, design.weight > 0
     certificate = {
         **result.summary(),
         "terms": card.terms,
@@ -386,9 +375,31 @@ def survival_card(
         "loss_name": statement.loss.name,
         "loss_without_points": mean_loss(statement, statement.empty_card())[0],
     }
+    return replace(made, card=replace(card, certificate=certificate))
+
+
+def timed_card(
+    statement: Statement, found: Card, title: str, at: Sequence[float] | None = None
+) -> SurvivalCard:
+    """Return a card of a statement over times, of which nothing is claimed."""
+    design, scaled = statement.design, statement.loss_of(found)
+    assert isinstance(scaled, SurvivalLoss)
+    assert isinstance(design, SurvivalDesign)
+    base, intervals = scaled.base, scaled.base.intervals
+    card = Scorecard.from_card(found, design, title=title)
+    card = with_coprime_points(with_least_zero(card, statement), statement)
+    scale = scaled.fixed / card.divisor
+    # the baseline of the fit is that of its own totals; printed ones are moved by the base points
+    scores = (design.X @ found.coefficients.astype(np.float64)) / scaled.fixed
+    rates = base.raw.baseline(scores)
+    length = np.diff(np.append(0.0, intervals.cuts)) if intervals.kind == "time" else 1.0
+    hazard = rates * length / intervals.unit * np.exp(-sum(card.base_points.values()) / scale)
+    if intervals.kind != "discrete":
+        hazard = np.cumsum(hazard * float(design.weight.sum()))
+    times = _times_near(intervals) if at is None else tuple(map(float, at))
     made = SurvivalCard(
-        replace(card, certificate=certificate), float(scale), tuple(cuts.tolist()),
-        tuple(hazard.tolist()), intervals.kind, times,
+        card, float(scale), tuple(intervals.cuts.tolist()), tuple(hazard.tolist()), intervals.kind,
+        times,
     )  # fmt: skip
     return replace(made, observed=_groups(made, design))
 

@@ -12,14 +12,16 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import BoolArray, FloatArray
-from milpscore.core.errors import MissingDependencyError
+from milpscore.core.errors import DataError, MissingDependencyError, near_matches
 from milpscore.core.writing import write_text
 from milpscore.data import apply_columns, survival_target
 from milpscore.data.survival import entries_of, structured
+from milpscore.metrics import concordance
 from milpscore.scorecard import SurvivalCard, kaplan_meier
 from milpscore.scorecard.rendering import card_html, number, page_of
 from milpscore_show.plots.drawing import PALETTE
 from milpscore_show.report._charts import axes, chart_of
+from milpscore_show.report.population import splitter
 
 Lines = list[list[str]]
 
@@ -54,7 +56,13 @@ class TimedRows:
 
 
 def survival_report(
-    card: SurvivalCard, X: Any, y: Any, *, entry: Any = None, path: str | Path | None = None
+    card: SurvivalCard,
+    X: Any,
+    y: Any,
+    *,
+    entry: Any = None,
+    by: Any = None,
+    path: str | Path | None = None,
 ) -> str:
     """One self-contained HTML page: the card, its order, its risks, and its hazards on some rows.
 
@@ -67,6 +75,8 @@ def survival_report(
         Events and times, as scikit-survival has them.
     entry : array of shape (n,), optional
         When rows came under observation; concordance and Brier scores leave it out of account.
+    by : str or array of shape (n,), optional
+        Show the subgroups of a column of X, or of these values, apart.
     path : str or Path, optional
         Where to write the page.
 
@@ -86,6 +96,8 @@ def survival_report(
         *((f"Stated and seen risks by {number(t)}", calibration_of(rows, t)) for t in card.times),
         ("Whether a line's effect changes with time", proportionality_of(rows)),
     ]
+    if by is not None:
+        tables.append(subgroups_of(rows, X, by))
     body = card_html(card.card, card.sentences, tables=tables)
     for title, picture in (
         ("Rows without an event, by thirds of the totals", curves_of(rows)),
@@ -163,6 +175,36 @@ def proportionality_of(rows: TimedRows) -> Lines:
     for name in map(str, lines.columns):
         found.append([name, "", f"{ratios[name]:.2f}", f"{ps[name]:.3f}"])
     return found
+
+
+def subgroups_of(rows: TimedRows, X: Any, by: Any) -> tuple[str, Lines]:
+    """Order, and stated risks beside Kaplan and Meier's, for each subgroup; C by scikit-survival.
+
+    Raises
+    ------
+    DataError
+        The table has no such column, or the values are not one per row.
+    """
+    if isinstance(by, str) and by not in (known := list(map(str, getattr(X, "columns", ())))):
+        raise DataError(f"the data have no column {by!r}: {near_matches(by, known)}")
+    name = by if isinstance(by, str) else str(getattr(by, "name", None) or "subgroup")
+    values = pd.Series(X[by] if isinstance(by, str) else by).reset_index(drop=True)
+    if len(values) != len(rows.time):
+        raise DataError(f"by has {len(values)} values for {len(rows.time)} rows: give one per row")
+    heads = [text for t in rows.card.times for text in (f"stated by {number(t)}", "seen")]
+    found: Lines = [["Subgroup", "Rows", "Events", "C, Harrell", *heads]]
+    risks = rows.card.risks(rows.totals)
+    for level, own in splitter(values)(values):
+        time, event, weight = rows.time[own], rows.event[own], np.ones(int(own.sum()))
+        free = kaplan_meier(time, event, rows.entry[own], weight, rows.card.times)
+        order = _four(concordance(event, time, rows.totals[own])) if event.any() else ""
+        each = [
+            text
+            for stated, seen in zip(risks[own].mean(axis=0), 1.0 - free, strict=True)
+            for text in (f"{stated:.1%}", "" if np.isnan(seen) else f"{seen:.1%}")
+        ]
+        found.append([level, str(len(time)), str(int(event.sum())), order, *each])
+    return f"Subgroups by {name}", found
 
 
 def curves_of(rows: TimedRows) -> str:

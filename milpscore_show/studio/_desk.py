@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import NotApplicableError, OptionError, did_you_mean
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, claim_of
 from milpscore.core.statement import Statement
+from milpscore.data import SurvivalDesign
 from milpscore.fitting import FORMULATION, MAX_TERMS
 from milpscore.formulations import gentle_scale
 from milpscore.losses import RiskLoss
-from milpscore.scorecard import Scorecard
+from milpscore.metrics import order_of
+from milpscore.scorecard import Scorecard, SurvivalCard
 from milpscore.scorecard.certified import shown_card
+from milpscore.scorecard.survival import timed_card
 from milpscore.verify import evaluate
 from milpscore_show.studio.questions import Bench, Best, Gather, Ledger, Listen, Price, Question
 
@@ -37,6 +40,16 @@ class Sheet:
     forbidden: tuple[str, ...] = ()
     demanded: tuple[str, ...] = ()
     rules: tuple[Constraint, ...] = ()
+
+
+@dataclass(frozen=True)
+class TimedFigures:
+    """What rows with times say of a card: C is Harrell's, NaN without scikit-survival."""
+
+    totals: FloatArray  # (m,), distinct, ascending
+    rows: int
+    events: int
+    concordance: float
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,10 @@ class Figures:
         return float(np.trapezoid(y, x))
 
 
+AnyFigures: TypeAlias = Figures | TimedFigures
+Shown: TypeAlias = Scorecard | SurvivalCard
+
+
 class Desk:
     """A card that can be questioned: the state behind ``milpscore studio``, free of any page.
 
@@ -81,7 +98,7 @@ class Desk:
     Parameters
     ----------
     design : Design
-    formulation : {"risk_score", "slim"}
+    formulation : {"risk_score", "slim", "survival_score"}
     title : str
     source : mapping, optional
         How the table was read, for certificates.
@@ -148,8 +165,8 @@ class Desk:
         points = self.in_use or tuple(shown.coefficients.tolist())
         self.sheet = Sheet(points, max_terms, rules=tuple(constraints))
         self.bench.statement(self.question)  # refuses a rule that makes no sense
-        self._held: tuple[Any, tuple[Card, Scorecard, Figures]] | None = None
-        self._measured: dict[Card, Figures] = {}
+        self._held: tuple[Any, tuple[Card, Shown, AnyFigures]] | None = None
+        self._measured: dict[Card, AnyFigures] = {}
         self._past: list[Sheet] = []
         self._future: list[Sheet] = []
         self.revision = 0
@@ -293,6 +310,8 @@ class Desk:
 
     def set_threshold(self, threshold: float | Fraction | None) -> None:
         """From which total, as it is printed, the answer is positive; None: the card's own."""
+        if isinstance(self.shown, SurvivalCard):
+            raise NotApplicableError("a survival score decides nothing: it has no threshold")
         if threshold is not None and not math.isfinite(threshold):
             raise OptionError(f"a threshold is a finite number, not {threshold}")
         chosen = None
@@ -355,7 +374,7 @@ class Desk:
     def _has_risks(self) -> bool:
         return isinstance(self.bench.statement(self.free).loss, RiskLoss)
 
-    def _look(self) -> tuple[Card, Scorecard, Figures]:
+    def _look(self) -> tuple[Card, Shown, AnyFigures]:
         """The card of the sheet, as it is printed, and what the rows say; kept until it changes."""
         sheet = self.sheet
         state = (sheet.points, sheet.threshold, self.question)
@@ -372,21 +391,30 @@ class Desk:
         self._held = state, (card, shown, self._figures(shown))
         return self._held[1]
 
-    def _shown(self, card: Card, moved: Fraction | None = None) -> Scorecard:
+    def _shown(self, card: Card, moved: Fraction | None = None) -> Shown:
         """A card as every output prints it, with its own threshold unless that was moved."""
-        return shown_card(self.bench.statement(self.question), card, self.title, moved=moved)
+        statement = self.bench.statement(self.question)
+        if isinstance(self.design, SurvivalDesign):
+            return timed_card(statement, card, self.title)
+        return shown_card(statement, card, self.title, moved=moved)
 
-    def measured(self, question: Question) -> Figures | None:
+    def measured(self, question: Question) -> AnyFigures | None:
         """What the rows say of the best known card of a question; None without one."""
         card = self.ledger.best(question)[0]
         if card is not None and card not in self._measured:
             self._measured[card] = self._figures(self._shown(card))
         return None if card is None else self._measured[card]
 
-    def _figures(self, shown: Scorecard) -> Figures:
-        """Errors, rates and the weight of both classes at each total."""
+    def _figures(self, shown: Shown) -> AnyFigures:
+        """Errors, rates and the weight of both classes at each total; of times their order."""
         design = self.design
         counted = design.weight > 0
+        if isinstance(shown, SurvivalCard):
+            assert isinstance(design, SurvivalDesign)
+            held = design.of_rows(np.flatnonzero(counted))
+            order = order_of(held, scores := shown.card.score_design(held.X))
+            events = int(held.rows[held.event].sum())
+            return TimedFigures(np.unique(scores), int(held.rows.sum()), events, order)
         totals = shown.score_design(design.X)[counted]
         hit, weight = design.y[counted] > 0, design.weight[counted]
         answer = shown.rule.positive(totals)
@@ -409,12 +437,18 @@ class Desk:
         return self._look()[0]
 
     @property
-    def scorecard(self) -> Scorecard:
-        """The same with its features, risks and threshold, points as they were typed."""
+    def shown(self) -> Shown:
+        """The same as it is printed: with its features and risks."""
         return self._look()[1]
 
     @property
-    def figures(self) -> Figures:
+    def scorecard(self) -> Scorecard:
+        """The same with its features, risks and threshold, points as they were typed."""
+        shown = self.shown
+        return shown.card if isinstance(shown, SurvivalCard) else shown
+
+    @property
+    def figures(self) -> AnyFigures:
         """What the rows say of it."""
         return self._look()[2]
 
@@ -458,7 +492,7 @@ class Desk:
         most = max(own - bound, 0.0)
         return Price(min(max(own - best, 0.0), most), most, CLAIM_TOLERANCE * (own + best))
 
-    def measured_in_use(self) -> Figures:
+    def measured_in_use(self) -> AnyFigures:
         """What the rows say of the card in use."""
         card = self._used()
         if card not in self._measured:

@@ -19,14 +19,14 @@ from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, TracePoint
 from milpscore.core.statement import ScaleRange, Statement
 from milpscore.fitting import with_fast_card
-from milpscore.formulations import FORMULATIONS
+from milpscore.formulations import card_builder, card_name
 from milpscore.pools.nearly_best import pool
 from milpscore.search.starts import fast_cards, start_card, work_within
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 from milpscore.verify import evaluate
 
-HELD = ("risk_score", "slim")
+HELD = ("risk_score", "slim", "survival_score")
 """The formulations whose cards can be questioned: they have a search that keeps to every rule."""
 
 Listen = Callable[[TracePoint], None]
@@ -75,11 +75,10 @@ class Bench:
         self, design: Design, formulation: str, arguments: Mapping[str, Any],
         scale: ScaleRange | None = None,
     ) -> None:  # fmt: skip
-        self.design, self.formulation = design, FORMULATIONS.name_of(formulation)
+        self.design, self.formulation = design, card_name(formulation)
         if self.formulation not in HELD:
-            raise NotApplicableError(
-                f"the studio questions cards of {' and '.join(HELD)}, not of {formulation}"
-            )
+            known = f"{', '.join(HELD[:-1])} and {HELD[-1]}"
+            raise NotApplicableError(f"the studio questions cards of {known}, not of {formulation}")
         self.arguments, self.scale = dict(arguments), scale
         self._programs: dict[Any, Program] = {}
 
@@ -94,10 +93,8 @@ class Bench:
 
     def _stated(self, question: Question, **more: Any) -> Program:
         given = {"constraints": question.rules, "max_terms": question.max_terms}
-        made: Program = FORMULATIONS[self.formulation](
-            self.design, **{**self.arguments, **given, **more}
-        )
-        return made
+        build = card_builder(self.formulation)
+        return build(self.design, **{**self.arguments, **given, **more})
 
     def program(self, question: Question) -> Program:
         """The question's program; FormulationError for a rule that makes no sense here."""

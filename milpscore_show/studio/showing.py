@@ -20,7 +20,7 @@ from milpscore.constraints import Constraint
 from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.reading import parsed
 from milpscore.core.result import Result
-from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard import Scorecard, SurvivalCard, certified_card, survival_card
 from milpscore.scorecard.claims import few_events, rarer_rows
 from milpscore.scorecard.rendering import (
     HEADER,
@@ -30,7 +30,7 @@ from milpscore.scorecard.rendering import (
     least_positive,
 )
 from milpscore.verify import evaluate
-from milpscore_show.studio._desk import Desk, Figures
+from milpscore_show.studio._desk import AnyFigures, Desk, Figures, Shown, TimedFigures
 from milpscore_show.studio.questions import Bench, Listen, Question
 
 MOST_POINTS = 300
@@ -95,21 +95,19 @@ def rule_of(text: str) -> dict[str, Any]:
 
 def view(desk: Desk) -> dict[str, Any]:
     """Everything that a page shows, as plain data."""
-    card, shown, figures = desk.card, desk.scorecard, desk.figures
+    card, shown = desk.card, desk.scorecard
     sheet, design = desk.sheet, desk.design
     question, free = desk.question, desk.free
     statement = desk.bench.statement(question)
     lower, upper = statement.coef_min, statement.coef_max
     found = evaluate(statement, card)
-    rates = {"sensitivity": figures.sensitivity, "specificity": figures.specificity}
     forbidden, demanded = set(sheet.forbidden), set(sheet.demanded)
     return {
         "title": desk.title,
         "file": file_name(desk.title),
         "revision": desk.revision,
         "outcome": [str(label) for label in design.classes],
-        "risky": shown.risk is not None,
-        "rows": figures.rows,
+        "rows": desk.figures.rows,
         "lines": [
             {"column": column.name, "feature": column.feature, "points": w, "least": int(low),
              "most": int(high), "locked": j in sheet.locked}
@@ -124,20 +122,9 @@ def view(desk: Desk) -> dict[str, Any]:
         ],
         "terms": sum(map(bool, sheet.points)),
         "max_terms": sheet.max_terms,
-        "threshold": {
-            "total": float(least_positive(shown)),
-            "moved": sheet.threshold is not None, "totals": _thinned(figures.totals),
-        },
-        "figures": {
-            "objective": found.objective, "loss": found.loss, "penalty": found.penalty,
-            "errors": figures.errors, "auc": figures.auc, **rates,
-        },
+        **_answered(desk, {"loss": found.loss, "objective": found.objective}),
         "broken": list(found.violations),
-        "roc": {"curve": _curve(figures), "at": [1 - figures.specificity, figures.sensitivity]},
-        "risks": [list(line) for line in zip(*shown.risk_lines, strict=True)],
-        "heads": [line[0] for line in shown.risk_lines],
-        "print": {"lines": [HEADER, *chain.from_iterable(card_cells(shown))],
-                  "says": " ".join(filter(None, [decision_sentence(shown), _few(desk)]))},
+        "print": {"lines": [HEADER, *chain.from_iterable(card_cells(shown))], "says": _said(desk)},
         "free": _standing(desk, free, found.objective),
         "held": _standing(desk, question, found.objective),
         "wishes": [
@@ -151,10 +138,46 @@ def view(desk: Desk) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _few(desk: Desk) -> str:
-    """Whether the rows of the rarer label are too few for the card's lines; else empty."""
+def _answered(desk: Desk, losses: dict[str, float]) -> dict[str, Any]:
+    """What the card's totals mean on the rows: decisions and risks, or risks at stated times."""
+    figures, shown = desk.figures, desk.shown
+    said = {name.capitalize(): f"{value:.5f}" for name, value in losses.items()}
+    if isinstance(figures, TimedFigures):
+        assert isinstance(shown, SurvivalCard)
+        order = None if math.isnan(figures.concordance) else figures.concordance
+        said |= {"Events": f"{figures.events} of {figures.rows}"}
+        said |= {} if order is None else {"C": f"{order:.3f}"}
+        counted = {"events": figures.events, "concordance": order}
+        return {"figures": {**losses, **counted}, "said": said, "brief": f"{figures.events} events",
+                "threshold": None, "roc": None, "risks": shown.table}  # fmt: skip
+    assert isinstance(shown, Scorecard)
+    rates = {"sensitivity": figures.sensitivity, "specificity": figures.specificity}
+    shares = {name: f"{value:.1%}" for name, value in rates.items()}
+    said |= {"Errors": f"{figures.errors} of {figures.rows}", "AUC": f"{figures.auc:.3f}"}
+    said |= {name.capitalize(): share for name, share in shares.items()}
+    return {
+        "figures": {**losses, "errors": figures.errors, "auc": figures.auc, **rates},
+        "said": said, "brief": f"{figures.errors} errors",
+        "threshold": {
+            "total": float(least_positive(shown)),
+            "moved": desk.sheet.threshold is not None, "totals": _thinned(figures.totals),
+        },
+        "roc": {
+            "curve": _curve(figures), "at": [1 - figures.specificity, figures.sensitivity],
+            "says": f"At the threshold: sensitivity {shares['sensitivity']}, specificity "
+                    f"{shares['specificity']}. Area under the curve {figures.auc:.3f}.",
+        },
+        "risks": [list(line) for line in zip(*shown.risk_lines, strict=True)],
+    }  # fmt: skip
+
+
+def _said(desk: Desk) -> str:
+    """The card's decision, and whether its events are too few for its lines."""
     lines = sum(map(bool, desk.sheet.points))
-    return few_events({"rarer_rows": rarer_rows(desk.design), "lines": lines})
+    if isinstance(desk.figures, TimedFigures):
+        return few_events({"rarer_rows": desk.figures.events, "lines": lines})
+    few = few_events({"rarer_rows": rarer_rows(desk.design), "lines": lines})
+    return " ".join(filter(None, [decision_sentence(desk.scorecard), few]))
 
 
 def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:
@@ -199,13 +222,19 @@ def _in_use(desk: Desk) -> dict[str, Any]:
 
 
 def in_counts(
-    before: Figures | None, after: Figures | None, what: str = "The best known card changes"
+    before: AnyFigures | None, after: AnyFigures | None, what: str = "The best known card changes"
 ) -> str:
     """How the best known card changes, at its own decision; empty where one is not known."""
     if before is None or after is None:
         return ""
     if before is after:
         return "The best known card obeys as it is."
+    if isinstance(before, TimedFigures) or isinstance(after, TimedFigures):
+        assert isinstance(before, TimedFigures)
+        assert isinstance(after, TimedFigures)
+        if math.isnan(before.concordance):
+            return ""
+        return f"{what}: C {before.concordance:.3f} to {after.concordance:.3f}."
     missed, alarmed = after.missed - before.missed, after.alarmed - before.alarmed
     return (
         f"{what}: AUC {before.auc:.3f} to {after.auc:.3f}, sensitivity "
@@ -271,7 +300,7 @@ class Export:
 
     question: Question
     result: Result
-    scorecard: Scorecard
+    shown: Shown
     texts: dict[str, str]
     source: dict[str, Any]
 
@@ -283,10 +312,14 @@ class Export:
             "constraints.toml": written(desk.pinned()), "wishes.toml": written(question.rules),
             "README.txt": _read_me(desk),
         }  # fmt: skip
+        shown = desk.shown
+        if isinstance(shown, SurvivalCard):
+            shown = survival_card(desk.bench.program(question), result, desk.title)
+            return cls(question, result, shown, texts, desk.source)
         record = certified_card(
             desk.design, result, desk.title, statement=desk.bench.statement(question)
         ).certificate
-        shown = desk.scorecard
+        assert isinstance(desk.figures, Figures)
         entries = {**record, "errors": desk.figures.errors, **shown.certificate}
         return cls(question, result, replace(shown, certificate=entries), texts, desk.source)
 
@@ -297,15 +330,19 @@ class Export:
 
         program = bench.program(self.question)
         certificate = certify(program, self.result, source=self.source, progress=False)
-        page = report(
-            self.scorecard, program.statement.design, None, certificate=certificate, bootstraps=0,
-            progress=False,
-        )  # fmt: skip
+        if isinstance(self.shown, SurvivalCard):
+            pages = {"card.html": self.shown.page()}
+        else:
+            page = report(
+                self.shown, program.statement.design, None, certificate=certificate, bootstraps=0,
+                progress=False,
+            )  # fmt: skip
+            pages = {"report.html": page}
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in {
-                "card.json": self.scorecard.to_json(), "certificate.json": certificate.to_text(),
-                "report.html": page, **self.texts,
+                "card.json": self.shown.to_json(), "certificate.json": certificate.to_text(),
+                **pages, **self.texts,
             }.items():  # fmt: skip
                 archive.writestr(name, text)
         return made.getvalue()
@@ -314,14 +351,17 @@ class Export:
 def _read_me(desk: Desk) -> str:
     """What the files are, and how the card is made again."""
     settings = desk.settings
-    command = [desk.command or "milpscore fit DATA.csv --target COL"]
+    timed = isinstance(desk.shown, SurvivalCard)
+    page = "card.html" if timed else "report.html"
+    columns = "--time COL --event COL" if timed else "--target COL"
+    command = [desk.command or f"milpscore fit DATA.csv {columns}"]
     if settings["max_terms"] is not None:
         command.append(f"--max-terms {settings.pop('max_terms')}")
     command += [f"--set {shlex.quote(f'{k}={json.dumps(v)}')}" for k, v in settings.items()]
     said = [
         "card.json         the card, for 'milpscore predict'",
         "certificate.json  what is proved of it, for 'milpscore verify'",
-        "report.html       how it does on the data",
+        f"{page:18}how it does on the data",
         "constraints.toml  leaves this card alone: fitting with it makes the card again",
         "wishes.toml       the wishes the proof speaks of: fitting with it finds the best card",
         "",
@@ -331,7 +371,7 @@ def _read_me(desk: Desk) -> str:
         said[-1] = (
             "The columns are those of the card in use: 'milpscore studio --card' opens them again."
         )
-    if desk.scorecard.certificate["decision"]["by"] == "hand":
+    if not timed and desk.scorecard.certificate["decision"]["by"] == "hand":
         said.append(
             f"The threshold was moved by hand to {float(desk.scorecard.threshold):g}; points and "
             "risks are those of the fit."

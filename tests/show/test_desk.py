@@ -339,7 +339,7 @@ def test_bad_input_is_refused_and_changes_nothing(
 
 
 def test_other_formulations_are_refused() -> None:
-    with pytest.raises(NotApplicableError, match="risk_score and slim"):
+    with pytest.raises(NotApplicableError, match="risk_score, slim and survival_score"):
         at_desk("convex_rounding")
 
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
-from milpscore.core.errors import MissingDependencyError
+from milpscore.core.errors import DataError, MissingDependencyError
 from milpscore.data import survival_target
 from milpscore.estimators import SurvivalScoreEstimator
 from milpscore_show.report import survival_report, timed
@@ -83,6 +83,43 @@ def test_figures_are_those_of_the_packages(rows, tmp_path):
     lines = timed.calibration_of(given, 1.2)
     assert sum(int(line[1]) for line in lines[1:]) == 150
     assert len(timed.proportionality_of(given)) == 1 + len(given.lines.columns)
+
+
+@needs_both
+def test_subgroups_have_their_own_order_and_risks(rows, tmp_path):
+    model, X, y = rows
+    given = timed.TimedRows.of(model.card_, X, y, None)
+    caption, lines = timed.subgroups_of(given, X, "a")
+    assert caption == "Subgroups by a"
+    assert sum(int(line[1]) for line in lines[1:]) == 150
+    for line in lines[1:]:
+        own = X["a"].to_numpy() == float(line[0])
+        order = metrics.concordance_index_censored(
+            y["event"][own], y["time"][own], given.totals[own]
+        )[0]
+        assert line[3] == f"{order:.4f}"
+        fit = lifelines.KaplanMeierFitter().fit(y["time"][own], y["event"][own])
+        assert line[5] == f"{1 - fit.predict(0.6):.1%}"
+        assert line[4] == f"{model.card_.risks(given.totals[own])[:, 0].mean():.1%}"
+    assert "Subgroups by a" in survival_report(model.card_, X, y, by="a")
+    for by in ("d", [1, 2]):
+        with pytest.raises(DataError):
+            timed.subgroups_of(given, X, by)
+
+
+@needs_both
+def test_fit_ends_with_what_the_card_is_worth(rows, tmp_path):
+    _, X, y = rows
+    frame = X.assign(t=y["time"], d=y["event"].astype(int))
+    frame.to_csv(table := tmp_path / "t.csv", index=False)
+    given = "fit", table, "--time", "t", "--event", "d", "--max-terms", 2
+    done = CliRunner().invoke(app, [str(part) for part in given])
+    assert done.exit_code == 0, done.output
+    line = re.search(
+        r"C (\S+) here, (\S+) on new rows; Cox's model on all columns (\S+),", done.stdout
+    )
+    assert line is not None, done.output
+    assert all(0.5 < float(each) < 1.0 for each in line.groups())
 
 
 @needs_both

@@ -13,7 +13,6 @@ const RULES = {
 };
 
 const fixed = (value, digits) => (value === null ? "–" : value.toFixed(digits));
-const share = (value) => (100 * value).toFixed(1) + " %";
 const signed = (value) => String(value).replace("-", "\u2212");
 
 // Escape what cannot be seen or reorders text, as the commands do in what they print.
@@ -156,15 +155,10 @@ export function mount(root, link) {
 
   function showFigures() {
     const f = state.figures;
-    const rows = {
-      Loss: fixed(f.loss, 5), Objective: fixed(f.objective, 5),
-      Errors: `${f.errors} of ${state.rows}`, AUC: fixed(f.auc, 3),
-      Sensitivity: share(f.sensitivity), Specificity: share(f.specificity),
-    };
-    at("figures").replaceChildren(...Object.entries(rows).map(([name, value]) =>
+    at("figures").replaceChildren(...Object.entries(state.said).map(([name, value]) =>
       made("div", {}, made("dt", {}, name), made("dd", {}, value))));
     const far = f.objective - (state.free.best ?? NaN);
-    put("brief", `Loss ${fixed(f.loss, 4)}, ${f.errors} errors` +
+    put("brief", `Loss ${fixed(f.loss, 4)}, ${state.brief}` +
       (Number.isNaN(far) ? "" : `, ${fixed(Math.max(far, 0), 4)} above the best`));
     at("broken").replaceChildren(...state.broken.map((text) => made("li", {}, text)));
     for (const [id, head] of [["free", "Without wishes"], ["held", "With your wishes"]]) {
@@ -177,17 +171,21 @@ export function mount(root, link) {
       put("in-use", `The card in use: ${state.in_use.price}. ${state.in_use.counted}`);
       at("in-use").classList.toggle("proved", state.in_use.proved);
     }
-    const place = ([x, y]) => `${30 + 180 * x},${190 - 180 * y}`;
-    at("curve").setAttribute("points", state.roc.curve.map(place).join(" "));
-    const [x, y] = place(state.roc.at).split(",");
-    at("at").setAttribute("cx", x);
-    at("at").setAttribute("cy", y);
-    put("roc-said", `At the threshold: sensitivity ${share(f.sensitivity)}, ` +
-      `specificity ${share(f.specificity)}. Area under the curve ${fixed(f.auc, 3)}.`);
+    at("roc").hidden = !state.roc;
+    if (state.roc) showCurve(state.roc);
     at("risk-box").hidden = !state.risks.length;
     tabled("risk", state.risks.length ? state.risks : [[]]);
     tabled("print", state.print.lines);
     put("print-said", state.print.says);
+  }
+
+  function showCurve(roc) {
+    const place = ([x, y]) => `${30 + 180 * x},${190 - 180 * y}`;
+    at("curve").setAttribute("points", roc.curve.map(place).join(" "));
+    const [x, y] = place(roc.at).split(",");
+    at("at").setAttribute("cx", x);
+    at("at").setAttribute("cy", y);
+    put("roc-said", roc.says);
   }
 
   function tabled(id, [heads, ...rest]) {
@@ -197,6 +195,11 @@ export function mount(root, link) {
   }
 
   function showThreshold() {
+    at("terms").value = state.max_terms === null ? "" : state.max_terms;
+    put("terms-said", `This card has ${state.terms}.` +
+      (state.max_terms === null ? " No limit." : " Leave it empty for no limit."));
+    at("decision").hidden = !state.threshold;
+    if (!state.threshold) return;
     const { total, totals, moved } = state.threshold, cut = at("cut");
     cut.max = totals.length; // the last place answers nobody positive
     const place = totals.findIndex((each) => each >= total - 1e-9);
@@ -205,9 +208,6 @@ export function mount(root, link) {
     put("cut-said", says);
     cut.setAttribute("aria-valuetext", `a total of ${says}`);
     able(root.querySelector('[data-act="own"]'), moved);
-    at("terms").value = state.max_terms === null ? "" : state.max_terms;
-    put("terms-said", `This card has ${state.terms}.` +
-      (state.max_terms === null ? " No limit." : " Leave it empty for no limit."));
   }
 
   function showWishes() {
