@@ -76,7 +76,7 @@ def studio_command(
     arguments["max_terms"] = arguments.get("max_terms")
     in_use = None
     if card_in_use is None:
-        design = data.design(card.name)
+        design = data.design(card.name, times=arguments.get("times"))
     else:
         design, in_use = _of_card(card_in_use, data, arguments)
     tell_warnings(design, output.quiet)

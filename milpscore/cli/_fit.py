@@ -332,7 +332,7 @@ def _exact(ask: _Ask) -> tuple[list[str], Any, Program, Result, None, float]:
         table = ask.data.table(ask.formulation, **times)
         ask.words.check(names := ask.data.names(table))
         clock = Clock.of(ask.solving.time_limit)  # reading stands apart
-        design = ask.data.design(ask.formulation, table)
+        design = ask.data.design(ask.formulation, table, **times)
     except TooManyPatternsError:
         exact = ask.data.weights_column is not None or ask.data.time is not None
         if exact or "rounding" in ask.formulation:
@@ -496,7 +496,7 @@ def export_command(
     from milpscore.core.program import MODEL_FILES
 
     require_ending(model.name, MODEL_FILES)
-    design = data.design(card.name)
+    design = data.design(card.name, times=arguments.get("times"))
     program = card_builder(card.name)(design, **arguments)
     if relaxed is not None:
         program = program.relaxed() if relaxed else program.exact()

@@ -129,7 +129,7 @@ def pool_command(
     _refuse_mixed(pareto, {**of_pool, **({} if by is None else {"by": by})}, certificates)
     require_folder(out)
     require_drawable(plot)
-    design = data.design(card.name)
+    design = data.design(card.name, times=arguments.get("times"))
     groups = None if by is None else _groups(data, by, design)
     if pareto and limits.max_terms is None and "max_terms" in settable(card.name):
         arguments["max_terms"] = design.shape[1]

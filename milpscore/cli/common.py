@@ -105,8 +105,8 @@ def tell_warnings(design: Design, quiet: bool) -> None:
     """Say on standard error which label is scored, and what is odd about the data but legal."""
     if not quiet:
         if hasattr(design, "time"):
-            seen = int(((design.y > 0) & (design.weight > 0)).sum())
-            say(f"Events: {seen} in {int((design.weight > 0).sum())} rows.")
+            counted = design.rows * (design.weight > 0)
+            say(f"Events: {int(counted[design.y > 0].sum())} in {int(counted.sum())} rows.")
         elif len(design.classes) == 2 and not hasattr(design, "levels"):
             say(scored_label(design))
         for warning in design.warnings:

@@ -508,12 +508,16 @@ class DataOptions(TableOptions):
 
         return timed_table(self, partial(super().read, True, True, **default), times, default)
 
-    def design(self, formulation: str = "", table: Any = None, rows: bool = False) -> Design:
+    def design(
+        self, formulation: str = "", table: Any = None, rows: bool = False, *, times: Any = None
+    ) -> Design:
         """The design of the whole table; of ordered classes by their boundaries."""
         if self.time is not None:
             from milpscore.cli.survival import timed_design
+            from milpscore.formulations.building import encoding_for
 
-            return timed_design(self.table(formulation) if table is None else table)
+            table = self.table(formulation, times=times) if table is None else table
+            return timed_design(self, table, times, encoding_for(card_builder(formulation)))
         if formulation != ORDERED:
             return super().design(formulation, table, rows)
         from milpscore.data import make_design

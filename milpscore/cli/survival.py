@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import OptionError, SizeError
 from milpscore.formulations import card_name
 
 if TYPE_CHECKING:
@@ -62,20 +62,13 @@ def timed_table(
 
     Of a table beyond memory, the design that is merged within the cuts of ``times``, and nothing.
     """
-    from milpscore.data import read_frame, read_thresholds, read_times, survival_target
+    from milpscore.data import read_frame, survival_target
     from milpscore.data.sources import at_size
 
-    assert data.time is not None
     if data.counted:
         raise OptionError("counts of sites hold no times: give the table, or leave out --time")
     if at_size(data.data, rows=True):
-        cuts = None if data.thresholds is None else read_thresholds(data.thresholds)
-        merged = read_times(
-            data.data, data.target, data.time, data.entry, weights=data.weights_column,
-            **({} if times is None else {"times": times}),
-            **data.streamed(data.cutting(cuts, **bins)),
-        )  # fmt: skip
-        return merged, None, None, {}
+        return _merged(data, times, bins), None, None, {}
     frame = read_frame(data.data, **data.reading)
     entry = None if data.entry is None else frame[data.entry]
     X, event, cutting, given = read()
@@ -83,12 +76,34 @@ def timed_table(
     return X, y, cutting, {"sample_weight": given["sample_weight"]}
 
 
-def timed_design(table: tuple[Any, Any, Any, dict[str, Any]]) -> Design:
-    """Return the design of a table with times."""
+def timed_design(
+    data: DataOptions,
+    table: tuple[Any, Any, Any, dict[str, Any]],
+    times: Any,
+    bins: Mapping[str, Any],
+) -> Design:
+    """Return the design of a table with times; merged where its columns do not fit into memory."""
     from milpscore.data.binner import timed_rows
 
     X, y, cutting, given = table
-    return cast("Design", X) if y is None else timed_rows(X, y, cutting, **given)
+    if y is None:
+        return cast("Design", X)
+    try:
+        return timed_rows(X, y, cutting, **given)
+    except SizeError:
+        return _merged(data, times, bins)
+
+
+def _merged(data: DataOptions, times: Any, bins: Mapping[str, Any]) -> Design:
+    """Return the design of a table that is merged within cuts of time while it is read."""
+    from milpscore.data import read_thresholds, read_times
+
+    cuts = None if data.thresholds is None else read_thresholds(data.thresholds)
+    return read_times(
+        data.data, data.target, cast(str, data.time), data.entry, weights=data.weights_column,
+        **({} if times is None else {"times": times}),
+        **data.streamed(data.cutting(cuts, **bins)),
+    )  # fmt: skip
 
 
 def timed_target(data: Path, known: Mapping[str, Any], target: str | None) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
+from milpscore.core.errors import SizeError
 from milpscore.data import sources
 from milpscore_check.report import check
 from tests.survival_cases import small_times
@@ -152,10 +153,23 @@ def test_tables_beyond_memory_are_merged(table, tmp_path, monkeypatch):
     set_policy(monkeypatch, sources, max_bytes_in_memory=0)
     large = run(*given, "--json")
     assert large.exit_code == 0, large.output
+    assert "in 120 rows" in large.stderr
     few, rows = json.loads(large.stdout), json.loads(small.stdout)
     for name in ("cuts", "events", "coefficients", "claim"):
         assert few[name] == rows[name]
     assert few["hazard"] == pytest.approx(rows["hazard"])
+    pool = run("pool", *given[1:], "--max-cards", 5, "--json")
+    assert pool.exit_code == 0, pool.output
     refused = run(*given, "--certificate", tmp_path / "proof.json")
     assert refused.exit_code == 2
     assert "fits into memory" in refused.stderr
+    # a table that fits, and whose columns would not
+    set_policy(monkeypatch, sources, max_bytes_in_memory=10**9)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise SizeError("the design would hold too many values")
+
+    monkeypatch.setattr("milpscore.data.binner.timed_rows", refuse)
+    merged = run(*given, "--json")
+    assert merged.exit_code == 0, merged.output
+    assert json.loads(merged.stdout)["coefficients"] == rows["coefficients"]
