@@ -33,14 +33,16 @@ from milpscore.core.errors import (
     MissingDependencyError,
     NotApplicableError,
     OptionError,
+    SolverError,
 )
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.binner import Fold, binned_design, binner_of, folds_of, stratified_splits
 from milpscore.data.survival import SurvivalDesign
 from milpscore.fitting import require_known, with_fast_card, with_few_terms
-from milpscore.formulations import FORMULATIONS, card_builder, card_name
+from milpscore.formulations import FORMULATIONS, card_builder, card_name, pairwise_bound
 from milpscore.formulations.building import DATA
+from milpscore.penalties import Perspective
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding.program import round_by_name, savings_table
 from milpscore.search import start_card
@@ -442,9 +444,10 @@ def compare_realisations(
 
     Rows, in this order: ``integer``, the program over whole numbers, solved by HiGHS; ``linear``,
     its LP relaxation; ``conic`` by ECOS and by Clarabel; ``proximal``. A realisation that does not
-    exist, or cannot hold an added constraint, is a row with claim "none" and the reason. The last
-    four solve one convex problem: ``difference`` is their objective above the least of them,
-    relative to it. The integer optimum lies ``integrality_gap`` above.
+    exist, or cannot hold an added constraint, is a row with claim "none" and the reason. The
+    relaxations solve one convex problem: ``difference`` is their objective above the least of them,
+    relative to it. The integer optimum lies ``integrality_gap`` above. A last row of
+    ``perspective``, ``pairwise``, has the bound of :func:`milpscore.formulations.pairwise_bound`.
 
     Parameters
     ----------
@@ -485,6 +488,8 @@ def compare_realisations(
         else:
             results[realisation, solver] = answer
             rows.append(_realisation_row(realisation, solver, answer, solved))
+    if isinstance(program.statement.penalty, Perspective):
+        rows.append(_pairwise(program))
     table = table_of(_with_differences(rows), REALISATION_COLUMNS)
     design = program.statement.design
     return Comparison(table, results, () if design is None else design.names)
@@ -516,6 +521,21 @@ def _convex(program: ConicProgram, tol: float) -> Iterator[tuple[str, str, Any, 
             yield realisation, solver, solve(program, solver, tol=tol), program
         except (NotApplicableError, MissingDependencyError) as error:
             yield realisation, solver, str(error), None
+
+
+def _pairwise(program: ConicProgram) -> dict[str, Any]:
+    """Return the row of the relaxation that looks at pairs of columns; it has a bound alone."""
+    place = {"realisation": "pairwise", "solver": "clarabel"}
+    try:
+        found = pairwise_bound(program)
+    except (NotApplicableError, SolverError) as error:
+        return no_answer(str(error), **place)
+    shared = {name: getattr(found, name) for name in ("bound", *_SIZES)}
+    return {**place, "claim": "none", "verified": False, **shared,
+            "message": "a bound, recomputed from the multipliers"}  # fmt: skip
+
+
+_SIZES = ("rows", "columns", "nonzeros", "build_seconds", "solve_seconds")
 
 
 def _realisation_row(

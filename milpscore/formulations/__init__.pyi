@@ -21,6 +21,7 @@ from ._hinge import (
     sparse_rounding as sparse_rounding,
 )
 from ._ordinal import ordinal as ordinal
+from ._pairwise import PairwiseBound as PairwiseBound, pairwise_bound as pairwise_bound
 from ._perspective import perspective as perspective
 from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,

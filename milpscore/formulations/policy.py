@@ -35,6 +35,8 @@ class FormulationPolicy:
         how many of them are made at once.
     large_cost : float
         Largest factor in the row of a limit on errors; larger costs are scaled to it.
+    most_paired_columns : int
+        Columns all pairs of which are looked at together.
     most_exposures : float
         Rows times cuts of a survival score.
     steepest, flattest : float
@@ -60,6 +62,7 @@ class FormulationPolicy:
     joint_entries: int = 30_000_000
     joint_at_once: int = 2_000_000
     large_cost: float = 1e4
+    most_paired_columns: int = 100
     most_exposures: float = 5e7
     steepest: float = 40.0
     flattest: float = 1e-3
