@@ -9,69 +9,53 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from milpscore import scorecard
 from milpscore.core.card import DecisionRule
 from milpscore.core.clock import Clock
-from milpscore.core.design import Column, Design, FloatArray, IntArray, plain_label
+from milpscore.core.design import Design, FloatArray, IntArray, plain_label
 from milpscore.core.errors import (
     DataError,
     FormulationError,
     Registry,
     SizeError,
-    SolverError,
     TooManyPatternsError,
 )
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.statement import LAM, SmoothLoss, Statement
-from milpscore.data import Binner, apply_columns
+from milpscore.data import Binner
 from milpscore.data.binner import named_table
 from milpscore.data.checking import (
     MAX_CELLS,
-    default_names,
-    missing_counts,
-    refuse_missing,
-    validated_frame,
 )
 from milpscore.data.sources import at_size
 from milpscore.estimators._base import (
     Decided,
-    OnDesign,
     class_labels,
     given_design,
     parameters,
     rows_by_name,
-    seed_of,
-    values_of,
     warn_of_questions,
     warn_of_unproved,
 )
+from milpscore.estimators._solved import Exact, PerColumn, Rounded, SolvedModel
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
-from milpscore.formulations import FORMULATIONS
-from milpscore.formulations.building import encoding_for
 from milpscore.losses import RiskLoss
 from milpscore.scorecard import Scorecard, certified_card
 from milpscore.scorecard.certified import printed_divisor
 from milpscore.scorecard.decisions import DecisionBy, is_rare, one_answer
-from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from milpscore.certificate import Certificate
-    from milpscore.constraints import Constraint
 
-PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Intercept = Literal["zero", "integer", "real"]
-
-_SOLVER_OPTIONS = ("mip_gap", "mip_gap_abs", "node_limit", "threads", "client", "memory_limit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +87,15 @@ class _Shown:
         return {"card": self.card, "risks": self.risks}
 
 
-class CardClassifier(Decided, OnDesign):
+@parameters
+class _Answering:
+    """Parameters of the cards that answer with a class."""
+
+    class_weight: Mapping[Any, float] | str | None = None
+    threshold_by: str | None = None
+
+
+class CardClassifier(_Answering, Decided, SolvedModel):
     """Base of the estimators: binary labels, integer points, a certificate.
 
     A subclass names its ``formulation``; its parameters are those of the builder, by the builder's
@@ -182,24 +174,11 @@ class CardClassifier(Decided, OnDesign):
         Only where ``fit`` was given names.
     """
 
-    formulation: Any
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"max_terms": (1, 2, 3, 4, 5)}
     default_scoring: ClassVar[str] = "accuracy"
 
-    binner: Binner | Literal["auto"] | None
-    class_weight: Any
-    threshold_by: str | None
     time_limit: float
-
-    result_: Result
-    binner_: Binner
-    coef_: IntArray
-    warnings_: tuple[str, ...]
-    n_features_in_: int
-    feature_names_in_: npt.NDArray[np.object_]
-    _program: Program | None
     _shown: Any  # what there is of the card: a _Shown, or of ordered classes an OrdinalCard
-    _stated: tuple[str, Design, dict[str, Any]]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """State the program on the data, solve it, and keep the best verified card.
@@ -248,11 +227,6 @@ class CardClassifier(Decided, OnDesign):
                 raise
             program, result = self._fit_all_rows(X, y, clock)
         design = program.statement.design
-        self.n_features_in_ = self.binner_.n_features_in_
-        if hasattr(self.binner_, "feature_names_in_"):
-            self.feature_names_in_ = self.binner_.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
         self._take(program, result)
         warn_of_unproved(self, [result])
         warn_of_questions(self, self.warnings_)
@@ -308,18 +282,12 @@ class CardClassifier(Decided, OnDesign):
 
     def _take(self, program: Program, result: Result) -> None:
         """Set the attributes a fit fills."""
-        if result.card is None:
-            raise SolverError(f"{self.formulation} gave no card: {result.message}")
-        design = program.statement.design
-        self._program = program
-        self._stated = (program.formulation, design, dict(program.arguments))
-        self.result_ = result
-        self.warnings_ = design.warnings
-        for label in design.classes:
+        card = self._keep(program, result)
+        for label in program.statement.design.classes:
             plain_label(label)  # refused here where no card can carry it
         self._shown = _Shown(program.statement, result, self.threshold_by)
-        divisor = printed_divisor(program.statement, result.card.coefficients)
-        self.coef_ = result.card.coefficients[np.newaxis, :] // divisor
+        divisor = printed_divisor(program.statement, card.coefficients)
+        self.coef_ = card.coefficients[np.newaxis, :] // divisor
 
     def decision_function(self, X: Any) -> FloatArray:
         """w.x - T + step/2: > 0 exactly where the answer is positive, and never 0.
@@ -358,31 +326,6 @@ class CardClassifier(Decided, OnDesign):
         card: Scorecard = self._shown.card
         return card
 
-    @property
-    def program_(self) -> Program:
-        """What was solved, stated anew where this estimator was loaded from a pickle."""
-        check_is_fitted(self)
-        if self._program is None:
-            name, design, arguments = self._stated
-            self._program = FORMULATIONS[name](design, **arguments)
-        return self._program
-
-    def certificate(self, **options: Any) -> Certificate:
-        """The certificate of the fit, with evidence where the formulation has some.
-
-        Parameters
-        ----------
-        **options :
-            As in :func:`milpscore.certificate.certify`.
-
-        Returns
-        -------
-        Certificate
-        """
-        from milpscore.certificate import certify
-
-        return certify(self.program_, self.result_, **options)
-
     def report(self, path: str | Path | None = None, **options: Any) -> str:
         """The page about the card on its training rows.
 
@@ -405,50 +348,12 @@ class CardClassifier(Decided, OnDesign):
         given = {"program": program, "result": self.result_, **options}
         return report(self.scorecard_, program.statement.design, path=path, **given)
 
+    def _points(self) -> Scorecard:
+        return self.scorecard_
+
     def complexity(self) -> int:
         """What the one-standard-error rule makes small: the number of nonzero points."""
         return int(np.count_nonzero(self.coef_))
-
-    def _totals(self, X: Any) -> FloatArray:
-        """Totals of rows of raw data, shape (n,)."""
-        check_is_fitted(self)
-        if isinstance(X, Design):
-            return self.scorecard_.score_design(values_of(X, self._columns))
-        frame = validated_frame(self, X, reset=False)
-        if self.binner_.missing == "error":
-            refuse_missing(missing_counts(frame))
-        values = apply_columns(self._columns, frame, unseen=self.binner_.unseen)
-        return self.scorecard_.score_design(values)
-
-    def _binner(self) -> Binner | None:
-        if not isinstance(self.binner, str) or self.binner != "auto":
-            return super()._binner()
-        return Binner(**encoding_for(FORMULATIONS[self.formulation]))
-
-    def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
-        names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
-        return self._columns, list(names)
-
-    @property
-    def _columns(self) -> tuple[Column, ...]:
-        """The columns that have points: by cuts, where jumps are penalised."""
-        return self._stated[1].columns
-
-    def _arguments(self) -> dict[str, Any]:
-        """Arguments of :func:`milpscore.fitting.fit_card`, the builder's own among them."""
-        given: dict[str, Any] = self.get_params(deep=False)
-        del given["binner"], given["class_weight"], given["threshold_by"]
-        given["options"] = {name: given.pop(name) for name in _SOLVER_OPTIONS if name in given}
-        given["progress"] = bool(given.pop("verbose"))
-        given["random_state"] = seed_of(given["random_state"])
-        if "use_start" in given:
-            given["warm_start"] = given.pop("use_start")
-        return given
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the program, whose rules are code."""
-        state: dict[str, Any] = super().__getstate__()
-        return {**state, "_program": None} if "_program" in state else state
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only."""
@@ -458,43 +363,7 @@ class CardClassifier(Decided, OnDesign):
 
 
 @parameters
-class _Solved:
-    """Parameters of every card."""
-
-    constraints: Sequence[Constraint] = ()
-    class_weight: Mapping[Any, float] | str | None = None
-    binner: Binner | Literal["auto"] | None = "auto"
-    threshold_by: str | None = None
-    solver: str = "auto"
-    time_limit: float = Options.time_limit
-    threads: int = Options.threads
-    random_state: Any = Options.random_state
-    verbose: bool = False
-
-
-@parameters
-class _Exact(_Solved):
-    """Parameters of the cards that a branch and bound finds."""
-
-    use_start: bool = True
-    mip_gap: float = Options.mip_gap
-    mip_gap_abs: float = Options.mip_gap_abs
-    node_limit: int | None = Options.node_limit
-    client: Any = Options.client
-    memory_limit: int | str | None = Options.memory_limit
-    heuristic: bool = False
-    polish: bool = False
-
-
-@parameters
-class _Rounded(_Solved):
-    """Parameters of the cards that are rounded from an LP."""
-
-    n_draws: int = 100
-
-
-@parameters
-class SlimClassifier(_Exact, CardClassifier):
+class SlimClassifier(Exact, CardClassifier):
     """The integer score with the fewest (weighted) training errors, terms penalised.
 
     Parameters
@@ -533,7 +402,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class HingeClassifier(_Exact, CardClassifier):
+class HingeClassifier(Exact, CardClassifier):
     """The integer score of least hinge loss.
 
     Parameters
@@ -560,7 +429,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class RiskScoreClassifier(_Exact, CardClassifier):
+class RiskScoreClassifier(Exact, CardClassifier):
     """The integer score of least logistic loss: its total is a risk, not only a decision.
 
     The risk of a row is 1 / (1 + exp(-(total - T) / scale)), and it is answered positive where the
@@ -643,7 +512,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class FacetsHingeClassifier(_Exact, CardClassifier):
+class FacetsHingeClassifier(Exact, CardClassifier):
     """The integer score of least hinge loss and Facets penalty.
 
     Parameters
@@ -670,7 +539,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class FusedLassoClassifier(_Exact, CardClassifier):
+class FusedLassoClassifier(Exact, CardClassifier):
     """The integer score of least hinge loss and few jumps between neighbouring bins.
 
     Parameters
@@ -704,7 +573,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class ConvexRoundingClassifier(_Rounded, CardClassifier):
+class ConvexRoundingClassifier(Rounded, CardClassifier):
     """The best card among roundings of the LP over the hull of binary or ternary weights.
 
     Parameters
@@ -725,7 +594,7 @@ class ConvexRoundingClassifier(_Rounded, CardClassifier):
 
 
 @parameters
-class SparseRoundingClassifier(_Rounded, CardClassifier):
+class SparseRoundingClassifier(Rounded, CardClassifier):
     """The best card among roundings of the LP over weights with at most ``max_terms`` terms.
 
     Parameters
@@ -747,7 +616,7 @@ class SparseRoundingClassifier(_Rounded, CardClassifier):
 
 
 @parameters
-class FormulationClassifier(_Exact, CardClassifier):
+class FormulationClassifier(Exact, CardClassifier):
     """The card of any formulation by its name, one registered by a user included.
 
     Parameters

@@ -11,19 +11,20 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from milpscore.core.design import Column, Design, FloatArray
-from milpscore.core.errors import NotApplicableError, OptionError, SolverError, listing
+from milpscore.core.errors import NotApplicableError, OptionError, listing
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.writing import write_text
 from milpscore.data.ordinal import Cost, OrdinalDesign, by_boundaries, ordered_codes
 from milpscore.estimators._base import class_labels, given_design, parameters, rows_by_name
-from milpscore.estimators._cards import CardClassifier, PerColumn, _Exact
+from milpscore.estimators._cards import CardClassifier
+from milpscore.estimators._solved import Exact, PerColumn
 from milpscore.fitting import MAX_TERMS
 from milpscore.scorecard.ordinal import OrdinalCard, ordinal_card
 
 
 @parameters
-class OrdinalScoreClassifier(_Exact, CardClassifier):
+class OrdinalScoreClassifier(Exact, CardClassifier):
     """Ordered classes by one integer score and a threshold between each two of them.
 
     ``predict`` answers with a class, ``decision_function`` with the total.
@@ -143,13 +144,9 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
     def _take(self, program: Program, result: Result) -> None:
         """Set the attributes a fit fills."""
-        if result.card is None:
-            raise SolverError(f"{self.formulation} gave no card: {result.message}")
-        design = cast("OrdinalDesign", program.statement.design)
-        self._program, self.result_, self.warnings_ = program, result, design.warnings
-        self._stated = (program.formulation, design, dict(program.arguments))
+        card = self._keep(program, result)
         self._shown = ordinal_card(program, result)
-        self.coef_ = result.card.coefficients[np.newaxis, : design.features]
+        self.coef_ = card.coefficients[np.newaxis, : len(self._columns)]
 
     @property
     def intercept_(self) -> FloatArray:

@@ -10,37 +10,30 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from milpscore.core.design import Column, FloatArray, IntArray
-from milpscore.core.errors import DataError, MissingDependencyError, SolverError
-from milpscore.core.program import Program
-from milpscore.core.result import Result
-from milpscore.data import Binner, SurvivalDesign, apply_columns
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import DataError, MissingDependencyError
+from milpscore.data import Binner, SurvivalDesign
 from milpscore.data.binner import timed_rows
-from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
 from milpscore.data.survival import structured
 from milpscore.estimators._base import (
-    OnDesign,
     parameters,
-    seed_of,
-    values_of,
     warn_of_questions,
     warn_of_unproved,
 )
-from milpscore.estimators._cards import _SOLVER_OPTIONS, PerColumn
+from milpscore.estimators._solved import Exact, PerColumn, SolvedModel
 from milpscore.fitting import MAX_TERMS, fit_card
-from milpscore.formulations import card_builder
+from milpscore.formulations import SURVIVAL_FORMULATIONS
 from milpscore.losses.hazards import ExposureKind
 from milpscore.metrics import concordance
+from milpscore.scorecard import Scorecard
 from milpscore.scorecard.survival import SurvivalCard, survival_card
-from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
-    from milpscore.certificate import Certificate
-    from milpscore.constraints import Constraint
+    pass
 
 
 @parameters
-class SurvivalScoreEstimator(OnDesign):
+class SurvivalScoreEstimator(Exact, SolvedModel):
     """The integer score of the most likely times to an event.
 
     ``predict`` answers with the log of a row's hazard relative to that of a total of 0: higher
@@ -84,6 +77,9 @@ threads, client, memory_limit, random_state, verbose :
     True
     """
 
+    formulation = "survival_score"
+    _builders = SURVIVAL_FORMULATIONS
+
     times: Any = 20
     exposure: ExposureKind = "time"
     scale: float | Literal["auto"] | Sequence[float] = "auto"
@@ -96,22 +92,7 @@ threads, client, memory_limit, random_state, verbose :
     penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none"
     lam: float = 0.0
     expert: Any = None
-    constraints: Sequence[Constraint] = ()
     at: Sequence[float] | None = None
-    binner: Binner | Literal["auto"] | None = "auto"
-    use_start: bool = True
-    heuristic: bool = False
-    polish: bool = False
-    solver: str = "auto"
-    time_limit: float = Options.time_limit
-    mip_gap: float = Options.mip_gap
-    mip_gap_abs: float = Options.mip_gap_abs
-    node_limit: int | None = Options.node_limit
-    threads: int = Options.threads
-    client: Any = Options.client
-    memory_limit: int | str | None = Options.memory_limit
-    random_state: Any = Options.random_state
-    verbose: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, entry: Any = None) -> Self:
         """State the program on the data, solve it, and keep the best verified card.
@@ -143,20 +124,10 @@ threads, client, memory_limit, random_state, verbose :
         """
         self.binner_ = self._binner() or Binner.raw()
         design = self._design(X, y, sample_weight, entry)
-        program, result = fit_card(design, "survival_score", **self._arguments())
-        if result.card is None:
-            raise SolverError(f"survival_score gave no card: {result.message}")
-        self.n_features_in_ = self.binner_.n_features_in_
-        if hasattr(self.binner_, "feature_names_in_"):
-            self.feature_names_in_ = self.binner_.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
-        self._program: Program | None = program
-        self._stated = program.statement.design, dict(program.arguments)
-        self.result_: Result = result
+        program, result = fit_card(design, self.formulation, **self._arguments())
+        self._keep(program, result)
         self.card_: SurvivalCard = survival_card(program, result, at=self.at)
-        self.coef_: IntArray = np.array(self.card_.card.points, dtype=np.int64)
-        self.warnings_: tuple[str, ...] = design.warnings
+        self.coef_ = np.array(self.card_.card.points, dtype=np.int64)
         self.unique_times_: FloatArray = np.array(self.card_.cuts)
         warn_of_unproved(self, [result])
         warn_of_questions(self, self.warnings_)
@@ -218,12 +189,6 @@ threads, client, memory_limit, random_state, verbose :
         event, time, *_ = structured(y)
         return concordance(event, time, self.predict(X))
 
-    def certificate(self, **options: Any) -> Certificate:
-        """The certificate of the fit; options as in :func:`milpscore.certificate.certify`."""
-        from milpscore.certificate import certify
-
-        return certify(self.program_, self.result_, **options)
-
     def report(
         self, X: Any, y: Any, path: str | Path | None = None, *, entry: Any = None, by: Any = None
     ) -> str:
@@ -236,15 +201,6 @@ threads, client, memory_limit, random_state, verbose :
         check_is_fitted(self)
         return survival_report(self.card_, X, y, entry=entry, by=by, path=path)
 
-    @property
-    def program_(self) -> Program:
-        """What was solved, stated anew where this estimator was loaded from a pickle."""
-        check_is_fitted(self)
-        if self._program is None:
-            design, arguments = self._stated
-            self._program = card_builder("survival_score")(design, **arguments)
-        return self._program
-
     def _design(self, X: Any, y: Any, sample_weight: Any, entry: Any) -> SurvivalDesign:
         """Return the design of the binner, with times."""
         if isinstance(X, SurvivalDesign):
@@ -256,17 +212,6 @@ threads, client, memory_limit, random_state, verbose :
             raise DataError("y is needed: a structured array of events and times")
         return timed_rows(X, y, self.binner_, sample_weight, entry)
 
-    def _totals(self, X: Any) -> FloatArray:
-        """Return totals of rows of raw data, shape (n,)."""
-        check_is_fitted(self)
-        card = self.card_.card
-        if isinstance(X, SurvivalDesign):
-            return card.score_design(values_of(X, self._columns))
-        frame = validated_frame(self, X, reset=False)
-        if self.binner_.missing == "error":
-            refuse_missing(missing_counts(frame))
-        return card.score_design(apply_columns(self._columns, frame, unseen=self.binner_.unseen))
-
     def _functions(self, values: FloatArray, return_array: bool) -> npt.NDArray[Any]:
         """Return values at the cuts as they are, or as step functions."""
         if return_array:
@@ -277,33 +222,13 @@ threads, client, memory_limit, random_state, verbose :
             made[i] = step(x=self.unique_times_, y=row)
         return made
 
-    def _binner(self) -> Binner | None:
-        auto = isinstance(self.binner, str) and self.binner == "auto"
-        return Binner() if auto else super()._binner()
-
-    def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
-        names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
-        return self._columns, list(names)
-
-    @property
-    def _columns(self) -> tuple[Column, ...]:
-        """The columns that have points: by cuts, where jumps are penalised."""
-        return self._stated[0].columns
+    def _points(self) -> Scorecard:
+        return self.card_.card
 
     def _arguments(self) -> dict[str, Any]:
-        """Return arguments of :func:`milpscore.fitting.fit_card`, the builder's among them."""
-        given: dict[str, Any] = self.get_params(deep=False)
-        del given["binner"], given["at"]
-        given["options"] = {name: given.pop(name) for name in _SOLVER_OPTIONS}
-        given["progress"] = bool(given.pop("verbose"))
-        given["random_state"] = seed_of(given["random_state"])
-        given["warm_start"] = given.pop("use_start")
+        given = super()._arguments()
+        del given["at"]
         return given
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the program, whose rules are code."""
-        state: dict[str, Any] = super().__getstate__()
-        return {**state, "_program": None} if "_program" in state else state
 
 
 def _sksurv(module: str) -> Any:
