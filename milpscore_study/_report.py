@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct, field, to_builtins
 
-from milpscore.core.errors import DataError, MissingDependencyError, NotApplicableError, OptionError
+from milpscore.core.errors import DataError, NotApplicableError, OptionError, optional
 from milpscore.core.reading import parsed, rows as read
 from milpscore.core.result import Claim, Result, Termination, TracePoint
 from milpscore.core.writing import replacing, write_text
@@ -265,12 +265,8 @@ class StudyReport:
         if format == "csv":
             write_text(out, table.to_csv(index=False))
             return out
-        try:
-            import pyarrow  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError(
-                "parquet needs PyArrow (pip install pyarrow); the format csv needs nothing"
-            ) from error
+        need = "parquet needs PyArrow (pip install pyarrow); the format csv needs nothing"
+        optional("pyarrow", need)
         # a grid may hold numbers beside texts in one parameter; a column of Parquet has one type
         grid = [name for name in table.columns if str(name).startswith("parameters.")]
         mixed = [name for name in grid if table[name].dtype == object]

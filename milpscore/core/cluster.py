@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from milpscore.core.errors import MilpscoreError, MissingDependencyError
+from milpscore.core.errors import MilpscoreError, optional
 
 CONNECT_SECONDS = 10
 """How long to wait for a Dask scheduler, and then for a first worker."""
@@ -19,12 +19,10 @@ CONNECT_SECONDS = 10
 
 def distributed_package() -> Any:
     """Dask's package, which is untyped and optional."""
-    try:
-        return import_module("distributed")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "--dask needs Dask: pip install 'milpscore[distributed]', here and on the workers"
-        ) from error
+    return optional(
+        "distributed",
+        "--dask needs Dask: pip install 'milpscore[distributed]', here and on the workers",
+    )
 
 
 @contextmanager

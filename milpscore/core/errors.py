@@ -108,6 +108,14 @@ class MissingDependencyError(MilpscoreError, ImportError):
     """An optional package is absent; the message names the extra to install."""
 
 
+def optional(module: str, need: str) -> Any:
+    """Return a module of an optional package; ``need`` says who needs it, and how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(need) from error
+
+
 Thing = TypeVar("Thing")
 
 

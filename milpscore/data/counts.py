@@ -16,10 +16,10 @@ from msgspec import Struct
 from milpscore.core.design import Design, FloatArray, IntArray, merge_rows
 from milpscore.core.errors import (
     DataError,
-    MissingDependencyError,
     NotApplicableError,
     OptionError,
     is_whole,
+    optional,
 )
 from milpscore.core.reading import parsed, text_of, typed
 from milpscore.core.writing import replacing, write_text
@@ -115,13 +115,9 @@ def write_counts(design: Design, path: str | Path, target: str = "", *, withhold
 
 def _pyarrow() -> Any:
     """Return PyArrow with its Parquet; an error that says how to install it."""
-    try:
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "counts in Parquet need PyArrow: pip install 'milpscore[parquet]', or write .json"
-        ) from error
-    return pyarrow
+    need = "counts in Parquet need PyArrow: pip install 'milpscore[parquet]', or write .json"
+    optional("pyarrow.parquet", need)
+    return optional("pyarrow", need)
 
 
 def _write_parquet(path: Path, content: dict[str, Any]) -> None:

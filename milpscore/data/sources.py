@@ -29,6 +29,7 @@ from milpscore.core.errors import (
     OptionError,
     SizeError,
     near_matches,
+    optional,
 )
 from milpscore.data.cells import Writing, is_code, questions
 from milpscore.data.checking import as_frame, category_text, check_size
@@ -264,14 +265,11 @@ def frame_of(source: Any) -> pd.DataFrame:
 
 def duckdb_package() -> Any:
     """DuckDB, or an error that says how to install it."""
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "Parquet, Arrow, Polars and tables of any size are read by DuckDB: pip install"
-            " 'milpscore[scale]'"
-        ) from error
-    return duckdb
+    return optional(
+        "duckdb",
+        "Parquet, Arrow, Polars and tables of any size are read by DuckDB: pip install"
+        " 'milpscore[scale]'",
+    )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,6 @@ from milpscore.losses.hazards import ExposureKind
 from milpscore.metrics import concordance
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.survival import SurvivalCard, survival_card
-
-if TYPE_CHECKING:
-    pass
 
 
 @parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from importlib import import_module
 from importlib.util import find_spec
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule
 from milpscore.core.design import FloatArray, as_fraction, common_step
-from milpscore.core.errors import DataError, MissingDependencyError, OptionError
+from milpscore.core.errors import DataError, OptionError, optional
 from milpscore.core.result import relative_gap
 from milpscore.data.checking import row_weights
 from milpscore.data.survival import SurvivalDesign
@@ -88,12 +87,8 @@ def concordance(event: Any, time: Any, totals: Any) -> float:
     MissingDependencyError
         scikit-survival is not installed.
     """
-    try:
-        measures = import_module("sksurv.metrics")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "Harrell's C needs scikit-survival: pip install 'milpscore[survival]'"
-        ) from error
+    need = "Harrell's C needs scikit-survival: pip install 'milpscore[survival]'"
+    measures = optional("sksurv.metrics", need)
     found = measures.concordance_index_censored(event, time, np.asarray(totals, dtype=float))
     return float(found[0])
 

@@ -19,10 +19,10 @@ from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import as_fraction
 from milpscore.core.errors import (
     DataError,
-    MissingDependencyError,
     OptionError,
     did_you_mean,
     listing,
+    optional,
     require_ending,
 )
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
@@ -401,20 +401,18 @@ def survival_sql(
 
 def _translated(statement: str, dialect: str) -> str:
     """Portable SQL in the words of a database's own."""
-    try:
-        import sqlglot
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"dialect={dialect!r} needs sqlglot: pip install 'milpscore[sql]'; the dialect 'ansi' "
-            "needs nothing, and is read by most databases"
-        ) from error
+    sqlglot = optional(
+        "sqlglot",
+        f"dialect={dialect!r} needs sqlglot: pip install 'milpscore[sql]'; the dialect 'ansi' "
+        "needs nothing, and is read by most databases",
+    )
     known = sorted(each.value for each in sqlglot.Dialects if each.value)
     if dialect not in known:
         hint = did_you_mean(dialect, known)
         there = ", ".join(["ansi", *known])
         raise OptionError(f"unknown SQL dialect {dialect!r}; {hint}there are {there}")
     (found,) = sqlglot.transpile(statement, write=dialect, pretty=True)
-    return found
+    return str(found)
 
 
 def _quoted(text: str, mark: str = "'") -> str:

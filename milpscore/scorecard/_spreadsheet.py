@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.card import RELATIVE_ROUNDING
-from milpscore.core.errors import MissingDependencyError, require_ending
+from milpscore.core.errors import optional, require_ending
 from milpscore.core.writing import printable, replacing
 from milpscore.scorecard._calculator import Decisions, Field, card_fields, options
 from milpscore.scorecard.policy import POLICY
@@ -39,13 +39,8 @@ def write_spreadsheet(card: Scorecard, decisions: Decisions, path: str | Path) -
     """Write the workbook described at :meth:`milpscore.Scorecard.spreadsheet`."""
     path = Path(path)
     require_ending(path.name, (".xlsx",))
-    try:
-        from openpyxl import Workbook
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "a spreadsheet is written by openpyxl: pip install 'milpscore[excel]'"
-        ) from error
-    book = Workbook()
+    need = "a spreadsheet is written by openpyxl: pip install 'milpscore[excel]'"
+    book = optional("openpyxl", need).Workbook()
     sheet = book.active
     sheet.title = "Card"
     book.calculation.fullCalcOnLoad = True

@@ -14,9 +14,9 @@ import pandas as pd
 from milpscore.core.errors import (
     DataError,
     MilpscoreError,
-    MissingDependencyError,
     OptionError,
     near_matches,
+    optional,
 )
 from milpscore.core.writing import data_output, replacing
 from milpscore.data.cells import disguised, without_marks
@@ -226,13 +226,7 @@ def _csv_rows(
 
 def _pyarrow() -> Any:
     """PyArrow, or an error that says how to install it."""
-    try:
-        import pyarrow as pa
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "files of any size need PyArrow: pip install 'milpscore[parquet]'"
-        ) from error
-    return pa
+    return optional("pyarrow", "files of any size need PyArrow: pip install 'milpscore[parquet]'")
 
 
 def _files(source: str | Path) -> tuple[Any, list[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import BoolArray, FloatArray
-from milpscore.core.errors import DataError, MissingDependencyError, near_matches
+from milpscore.core.errors import DataError, near_matches, optional
 from milpscore.core.writing import write_text
 from milpscore.data import apply_columns, survival_target
 from milpscore.data.survival import entries_of, structured
@@ -272,9 +271,5 @@ def _four(value: float) -> str:
 
 def _module(name: str, package: str = "") -> Any:
     """Return a module of an optional package."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"this page needs {package or name}: pip install 'milpscore[survival]'"
-        ) from error
+    need = f"this page needs {package or name}: pip install 'milpscore[survival]'"
+    return optional(name, need)
