@@ -44,7 +44,15 @@ from milpscore.estimators._base import (
     warn_of_questions,
     warn_of_unproved,
 )
-from milpscore.estimators._solved import Exact, PerColumn, Rounded, SolvedModel
+from milpscore.estimators._solved import (
+    Exact,
+    PerColumn,
+    Pointed,
+    Ranged,
+    Risky,
+    Rounded,
+    SolvedModel,
+)
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.losses import RiskLoss
 from milpscore.scorecard import Scorecard, certified_card
@@ -363,7 +371,7 @@ class CardClassifier(_Answering, Decided, SolvedModel):
 
 
 @parameters
-class SlimClassifier(Exact, CardClassifier):
+class SlimClassifier(Exact, Pointed, CardClassifier):
     """The integer score with the fewest (weighted) training errors, terms penalised.
 
     Parameters
@@ -386,10 +394,6 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
     formulation = "slim"
 
-    coef_min: PerColumn = -5
-    coef_max: PerColumn = 5
-    coef_sets: Mapping[str, Sequence[int]] | None = None
-    max_terms: int | None = MAX_TERMS
     max_cuts: int | Mapping[str, int] | None = None
     l0_penalty: float = 1e-3
     l1_penalty: float = 0.0
@@ -402,7 +406,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class HingeClassifier(Exact, CardClassifier):
+class HingeClassifier(Exact, Ranged, CardClassifier):
     """The integer score of least hinge loss.
 
     Parameters
@@ -419,8 +423,6 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
     margin: float = 1.0
     weights: Literal["binary", "ternary"] | None = None
-    coef_min: PerColumn = -5
-    coef_max: PerColumn = 5
     max_terms: int | None = MAX_TERMS
     l0_penalty: float = 0.0
     l1_penalty: float = 0.0
@@ -429,7 +431,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class RiskScoreClassifier(Exact, CardClassifier):
+class RiskScoreClassifier(Exact, Risky, CardClassifier):
     """The integer score of least logistic loss: its total is a risk, not only a decision.
 
     The risk of a row is 1 / (1 + exp(-(total - T) / scale)), and it is answered positive where the
@@ -465,16 +467,6 @@ node_limit, threads, client, memory_limit, random_state, verbose :
     default_scoring = "neg_log_loss"
 
     loss: str | SmoothLoss = "logistic"
-    scale: float | Literal["auto"] | Sequence[float] = "auto"
-    coef_min: PerColumn = -5
-    coef_max: PerColumn = 5
-    coef_sets: Mapping[str, Sequence[int]] | None = None
-    max_terms: int | None = MAX_TERMS
-    max_cuts: int | Mapping[str, int] | None = None
-    l0_penalty: float = 1e-6
-    penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none"
-    lam: float = 0.0
-    expert: Any = None
     intercept: Intercept | None = None
     intercept_bounds: Sequence[float] | None = None
 
@@ -539,7 +531,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
 
 @parameters
-class FusedLassoClassifier(Exact, CardClassifier):
+class FusedLassoClassifier(Exact, Ranged, CardClassifier):
     """The integer score of least hinge loss and few jumps between neighbouring bins.
 
     Parameters
@@ -558,8 +550,6 @@ node_limit, threads, client, memory_limit, random_state, verbose :
 
     lam: float = LAM
     margin: float = 1.0
-    coef_min: PerColumn = -5
-    coef_max: PerColumn = 5
     reference: Literal["first", "lowest"] = "first"
     features: Sequence[str] | None = None
     weights: Sequence[float] | Literal["data"] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,13 +18,12 @@ from milpscore.core.writing import write_text
 from milpscore.data.ordinal import Cost, OrdinalDesign, by_boundaries, ordered_codes
 from milpscore.estimators._base import class_labels, given_design, parameters, rows_by_name
 from milpscore.estimators._cards import CardClassifier
-from milpscore.estimators._solved import Exact, PerColumn
-from milpscore.fitting import MAX_TERMS
+from milpscore.estimators._solved import Exact, Pointed
 from milpscore.scorecard.ordinal import OrdinalCard, ordinal_card
 
 
 @parameters
-class OrdinalScoreClassifier(Exact, CardClassifier):
+class OrdinalScoreClassifier(Exact, Pointed, CardClassifier):
     """Ordered classes by one integer score and a threshold between each two of them.
 
     ``predict`` answers with a class, ``decision_function`` with the total.
@@ -59,10 +58,6 @@ node_limit, threads, client, memory_limit, random_state, verbose :
     cost: Cost = "absolute"
     loss: Literal["zero_one", "hinge"] = "zero_one"
     margin: float = 1.0
-    coef_min: PerColumn = -5
-    coef_max: PerColumn = 5
-    coef_sets: Mapping[str, Sequence[int]] | None = None
-    max_terms: int | None = MAX_TERMS
     l0_penalty: float = 1e-3
     spacing: int = 1
 

@@ -17,6 +17,7 @@ from milpscore.core.result import Result
 from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
 from milpscore.estimators._base import OnDesign, parameters, seed_of, values_of
+from milpscore.fitting import MAX_TERMS
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.building import encoding_for
 from milpscore.scorecard import Scorecard
@@ -64,6 +65,34 @@ class Rounded(Solved):
     """Parameters of the cards that are rounded from an LP."""
 
     n_draws: int = 100
+
+
+@parameters
+class Ranged:
+    """The range of points."""
+
+    coef_min: PerColumn = -5
+    coef_max: PerColumn = 5
+
+
+@parameters
+class Pointed(Ranged):
+    """What points may be, and how many columns have some."""
+
+    coef_sets: Mapping[str, Sequence[int]] | None = None
+    max_terms: int | None = MAX_TERMS
+
+
+@parameters
+class Risky(Pointed):
+    """Parameters of the cards of risks, whose scale is fitted."""
+
+    scale: float | Literal["auto"] | Sequence[float] = "auto"
+    max_cuts: int | Mapping[str, int] | None = None
+    l0_penalty: float = 1e-6
+    penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none"
+    lam: float = 0.0
+    expert: Any = None
 
 
 class SolvedModel(OnDesign):

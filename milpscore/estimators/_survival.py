@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import DataError, MissingDependencyError
+from milpscore.core.errors import DataError, optional
 from milpscore.data import Binner, SurvivalDesign
 from milpscore.data.binner import timed_rows
 from milpscore.data.survival import structured
@@ -20,8 +20,8 @@ from milpscore.estimators._base import (
     warn_of_questions,
     warn_of_unproved,
 )
-from milpscore.estimators._solved import Exact, PerColumn, SolvedModel
-from milpscore.fitting import MAX_TERMS, fit_card
+from milpscore.estimators._solved import Exact, Risky, SolvedModel
+from milpscore.fitting import fit_card
 from milpscore.formulations import SURVIVAL_FORMULATIONS
 from milpscore.losses.hazards import ExposureKind
 from milpscore.metrics import concordance
@@ -30,7 +30,7 @@ from milpscore.scorecard.survival import SurvivalCard, survival_card
 
 
 @parameters
-class SurvivalScoreEstimator(Exact, SolvedModel):
+class SurvivalScoreEstimator(Exact, Risky, SolvedModel):
     """The integer score of the most likely times to an event.
 
     ``predict`` answers with the log of a row's hazard relative to that of a total of 0: higher
@@ -79,16 +79,6 @@ threads, client, memory_limit, random_state, verbose :
 
     times: Any = 20
     exposure: ExposureKind = "time"
-    scale: float | Literal["auto"] | Sequence[float] = "auto"
-    coef_min: PerColumn = -5
-    coef_max: PerColumn = 5
-    coef_sets: Mapping[str, Sequence[int]] | None = None
-    max_terms: int | None = MAX_TERMS
-    max_cuts: int | Mapping[str, int] | None = None
-    l0_penalty: float = 1e-6
-    penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none"
-    lam: float = 0.0
-    expert: Any = None
     at: Sequence[float] | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, entry: Any = None) -> Self:
@@ -230,11 +220,5 @@ threads, client, memory_limit, random_state, verbose :
 
 def _sksurv(module: str) -> Any:
     """Return a module of scikit-survival."""
-    import importlib
-
-    try:
-        return importlib.import_module(f"sksurv.{module}")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "this needs scikit-survival: pip install 'milpscore[survival]'"
-        ) from error
+    need = "this needs scikit-survival: pip install 'milpscore[survival]'"
+    return optional(f"sksurv.{module}", need)
