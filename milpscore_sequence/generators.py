@@ -88,7 +88,8 @@ def make_letters_to_phonemes(
     Sokolovska (slides), phonetisation: 26 letters, 53 phonemes, 75 000 parameters.
     """
     _check_sizes(n_sequences=n_sequences, n_observations=n_observations, n_labels=n_labels)
-    _check_density(density)
+    if not 0.0 < density <= 1.0:
+        raise OptionError(f"density must lie in (0, 1], got {density}")
     rng = np.random.default_rng(random_state)
     layout = Layout(n_observations, n_observations, n_labels)
     theta = layout.zeros()
@@ -243,9 +244,3 @@ def _check_sizes(**sizes: int) -> None:
     for name, size in sizes.items():
         if size < 1:
             raise OptionError(f"{name} must be at least 1, got {size}")
-
-
-def _check_density(density: float) -> None:
-    """Refuse shares outside (0, 1]."""
-    if not 0.0 < density <= 1.0:
-        raise OptionError(f"density must lie in (0, 1], got {density}")

@@ -12,6 +12,7 @@ Y^T, the gradient of log Z is the pairwise posterior, and the penalty is (rho2/2
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -116,9 +117,7 @@ def log_partition(
     data: SequenceData | Prepared, theta: FloatArray, form: str = "auto"
 ) -> FloatArray:
     """Log Z of each sequence (N,), 0 for an empty one; `form` as in `value_and_gradient`."""
-    ready, theta = _checked(data, theta)
-    mu, lam = ready.layout.split(theta)
-    return np.concatenate([sweep(part, mu, lam, form).log_partition() for part in ready.parts])
+    return np.concatenate([done.log_partition() for done in _swept(data, theta, form)])
 
 
 def posterior_marginals(data: SequenceData | Prepared, theta: FloatArray) -> FloatArray:
@@ -139,16 +138,12 @@ def posterior_marginals(data: SequenceData | Prepared, theta: FloatArray) -> Flo
     DataError
         theta is of another model.
     """
-    ready, theta = _checked(data, theta)
-    mu, lam = ready.layout.split(theta)
-    return np.concatenate([sweep(part, mu, lam).marginals() for part in ready.parts])
+    return np.concatenate([done.marginals() for done in _swept(data, theta)])
 
 
 def pair_posteriors(data: SequenceData | Prepared, theta: FloatArray) -> FloatArray:
     """p(y_{t-1} = y', y_t = y | x), shape (T, L, L) [t, y', y], zero at first positions."""
-    ready, theta = _checked(data, theta)
-    mu, lam = ready.layout.split(theta)
-    return np.concatenate([sweep(part, mu, lam, "dense").pairs() for part in ready.parts])
+    return np.concatenate([done.pairs() for done in _swept(data, theta, "dense")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +265,13 @@ def decoding_errors(data: SequenceData | Prepared, theta: FloatArray) -> tuple[f
 def _checked(data: SequenceData | Prepared, theta: FloatArray) -> tuple[Prepared, FloatArray]:
     """The data prepared and theta as numbers; DataError where these are not finite."""
     return prepare(data), _finite(theta)
+
+
+def _swept(data: SequenceData | Prepared, theta: FloatArray, form: str = "auto") -> Iterator[Sweep]:
+    """Sweep the parts of the data, one after the other."""
+    ready, theta = _checked(data, theta)
+    mu, lam = ready.layout.split(theta)
+    return (sweep(part, mu, lam, form) for part in ready.parts)
 
 
 def _finite(theta: FloatArray) -> FloatArray:

@@ -419,7 +419,8 @@ def _shown(
 
     statement = program.statement
     if isinstance(statement.design, SurvivalDesign):
-        return survival_card(program, result, title, at=None if at is None else numbers_of(at))
+        times = None if at is None else numbers_of("--at", at)
+        return survival_card(program, result, title, at=times)
     if len(getattr(statement.design, "levels", ())) <= 2:
         return certified_card(
             statement.design, result, title, statement=statement, threshold_by=threshold_by

@@ -146,7 +146,8 @@ class Commands(TyperGroup):
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
             said = error.format_message().replace("Value error, ", "")
-            code = complain(said + _where_to_look(error))
+            help_page = "" if error.ctx is None else f" (see {error.ctx.command_path} --help)"
+            code = complain(said + help_page)
         except MilpscoreError as error:
             code = complain(error.for_command(speller(self.asked.params if self.asked else [])))
         except OSError as error:
@@ -160,11 +161,6 @@ class Commands(TyperGroup):
         if standalone:
             sys.exit(code or 0)
         return code or 0
-
-
-def _where_to_look(error: Any) -> str:
-    """The help page that lists what is allowed."""
-    return "" if error.ctx is None else f" (see {error.ctx.command_path} --help)"
 
 
 def _show_version(wanted: bool) -> None:

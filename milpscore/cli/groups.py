@@ -688,12 +688,12 @@ SETTINGS = option(
 )
 
 
-def numbers_of(text: str) -> list[float]:
-    """Numbers that were given with commas between them."""
+def numbers_of(name: str, text: str) -> list[float]:
+    """Numbers that were given with commas between them, of the option of this name."""
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
-        raise OptionError(f"{text!r} is not a list of numbers such as 1,3,5") from error
+        raise OptionError(f"{name} {text!r}: give a list of numbers with commas, 1,0.1") from error
 
 
 # ---------------------------------------------------------------- the solve, and what is written

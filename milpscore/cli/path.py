@@ -18,7 +18,6 @@ import typer
 from milpscore.cli.common import (
     INTERRUPTED,
     PrintedColumn,
-    Tell,
     counting,
     output as standard_output,
     print_json,
@@ -37,6 +36,7 @@ from milpscore.cli.groups import (
     OutputOptions,
     TableOptions,
     featured,
+    numbers_of,
     option,
     settings_of,
 )
@@ -168,7 +168,7 @@ def path_command(
 
     shape = None if grid is None else _grid_shape(grid, gamma, lams, time_limit)
     chosen = _loss_key(loss)
-    weights = None if lams is None else _numbers(lams)
+    weights = None if lams is None else numbers_of("--lams", lams)
     require_drawable(plot)
     with _read(data, chosen, cv, seed, shape is not None) as (design, folds, stored):
         given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
@@ -187,7 +187,8 @@ def path_command(
         found: Found
         try:
             with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
-                common["progress"] = None if tell is None else _without_failures(tell)
+                if tell is not None:  # a path counts models that are done; none of them fails
+                    common["progress"] = lambda done, total: tell(done, 0, total)
                 if stored is not None:
                     _refuse_out_of_core(intercept, time_limit)
                     found = proximal.path_out_of_core(stored, **steps, **common)
@@ -298,19 +299,6 @@ def _grid_shape(
         which = "--gamma" if gamma is not None else "--lams"
         raise OptionError(f"{which} and --grid exclude each other: the grid chooses its own")
     return int(found[1]), int(found[2])
-
-
-def _without_failures(tell: Tell) -> Callable[[int, int], None]:
-    """A path counts models that are done; none of them fails."""
-    return lambda done, total: tell(done, 0, total)
-
-
-def _numbers(text: str) -> list[float]:
-    """The numbers of ``--lams``."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise OptionError(f"--lams {text!r}: write numbers with commas, say 1,0.1,0.01") from None
 
 
 def _penalty_maker(

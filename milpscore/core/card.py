@@ -69,6 +69,14 @@ class Card:
         return -self.intercept
 
     @property
+    def coprime(self) -> Card:
+        """Points, intercept and scale over the points' common divisor: the same risks."""
+        divisor = int(np.gcd.reduce(self.coefficients)) if self.nonzeros else 1
+        if divisor == 1 or self.scale is None:
+            return self
+        return Card(self.coefficients // divisor, self.intercept / divisor, self.scale / divisor)
+
+    @property
     def nonzeros(self) -> int:
         """Number of nonzero coefficients."""
         return int(np.count_nonzero(self.coefficients))

@@ -247,7 +247,8 @@ def questioned(frame: pd.DataFrame) -> pd.DataFrame:
         for name, kind in frame.dtypes.items()
         if kind.kind in "iuf" and is_code(str(name))
     }
-    texts = {str(n): own for n in _words(frame) if (own := _texts(frame[n])) is not None}
+    words = [n for n, kind in frame.dtypes.items() if str(kind).startswith(("object", "str"))]
+    texts = {str(n): own for n in words if (own := _texts(frame[n])) is not None}
     cells, said = questions(texts, writing)
     made |= {name: read_cells(frame[name], own) for name, own in cells.items()}
     if not made:
@@ -255,11 +256,6 @@ def questioned(frame: pd.DataFrame) -> pd.DataFrame:
     found = frame.assign(**made)
     found.attrs = {**frame.attrs, _ASKED: True, _CELLS: cells}
     return noted(found, *said)
-
-
-def _words(frame: pd.DataFrame) -> list[Any]:
-    """The columns that may hold text."""
-    return [n for n, kind in frame.dtypes.items() if str(kind).startswith(("object", "str"))]
 
 
 def _texts(series: pd.Series[Any]) -> tuple[list[str], IntArray] | None:

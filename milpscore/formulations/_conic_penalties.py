@@ -18,7 +18,6 @@ from milpscore.core.statement import LAM
 from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import ConicData, conic_builder
 from milpscore.formulations._fused_lasso import (
-    neighbours,
     weights_from_rows,
     weights_or_ones,
     whole_points,
@@ -39,6 +38,7 @@ from milpscore.penalties import (
     WeightedL2,
     WeightedTV,
 )
+from milpscore.penalties.points import neighbours
 
 Weighted = TypeVar("Weighted", WeightedL1, WeightedL2, OWL)
 

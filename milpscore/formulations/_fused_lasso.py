@@ -272,13 +272,6 @@ def _lower_blocks(statement: Statement, card: Card) -> Card:
 # ------------------------------------------------------------------ what conic programs relax
 
 
-def neighbours(blocks: Blocks) -> tuple[IntArray, IntArray]:
-    """Return the columns that have a next one in their block, and those next ones."""
-    pairs = [pair for block in blocks for pair in pairwise(block)]
-    positions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return positions[:, 0], positions[:, 1]
-
-
 def whole_points(program: ConicProgram, blocks: Blocks, into: FloatArray) -> Program:
     """State the fused lasso over whole points that a program of weighted jumps relaxes."""
     statement = program.statement

@@ -390,10 +390,8 @@ def _two_digits(number: float, rounding: str) -> float:
 
 def _coprime(statement: Statement, card: Card) -> Card:
     """Divide points, intercept and scale by the points' common divisor if that is allowed."""
-    divisor = int(np.gcd.reduce(card.coefficients)) if card.nonzeros else 1
-    if divisor <= 1 or card.scale is None:
+    if (smaller := card.coprime) is card:
         return card
-    smaller = Card(card.coefficients // divisor, card.intercept / divisor, card.scale / divisor)
     cheaper = statement.penalty(smaller.coefficients) <= statement.penalty(card.coefficients)
     return smaller if cheaper and not statement.violations(smaller) else card
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -67,6 +67,13 @@ def point_prices(term: Any, p: int) -> FloatArray | None:
     return np.full(p, float(base.lam)) * getattr(base, "weights", 1.0) if sums else None
 
 
+def neighbours(blocks: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
+    """Return every bin that has a next one in its block, and that next one."""
+    pairs = [pair for block in blocks for pair in pairwise(block)]
+    positions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return positions[:, 0], positions[:, 1]
+
+
 @dataclass(frozen=True, eq=False)
 class BlockTV:
     """lam * sum over blocks of sum_j weights_{j+1} |w_j - w_{j+1}|."""
@@ -87,7 +94,4 @@ class BlockTV:
 
     @cached_property
     def _neighbours(self) -> tuple[IntArray, IntArray]:
-        """Every bin that has a next one in its block, and that next one."""
-        pairs = [pair for block in self.blocks for pair in pairwise(block)]
-        positions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        return positions[:, 0], positions[:, 1]
+        return neighbours(self.blocks)

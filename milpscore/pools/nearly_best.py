@@ -557,11 +557,8 @@ def _chosen(
 
 def _is_itself(statement: Statement, card: Card) -> bool:
     """Whether no allowed card divides this one: at a free scale both are the same card."""
-    divisor = int(np.gcd.reduce(card.coefficients))
-    if card.scale is None or divisor <= 1:
-        return True
-    smaller = Card(card.coefficients // divisor, card.intercept / divisor, card.scale / divisor)
-    return bool(statement.violations(smaller))
+    smaller = card.coprime
+    return smaller is card or bool(statement.violations(smaller))
 
 
 def _with_better_intercepts(statement: Statement, cards: Sequence[Card]) -> list[Card]:

@@ -253,22 +253,9 @@ class VotingGame:
 
     def _minimal_ways(self) -> Iterator[Profile]:
         """Yield the smallest ways to a positive answer: no voter can do with a lower level."""
-        # of voters with two levels these are the minimal winning coalitions; they can be very many
         levels, quota = self.whole
-        order = sorted(range(len(levels)), key=lambda i: (-levels[i][-1], i))
-        rest = [*itertools.accumulate((levels[i][-1] for i in reversed(order)), initial=0)][::-1]
-
-        def onwards(k: int, total: int, places: dict[int, int]) -> Iterator[Profile]:
-            if total >= quota:
-                needed = (total - levels[i][p] + levels[i][p - 1] for i, p in places.items() if p)
-                if all(less < quota for less in needed):
-                    yield tuple(places.get(i, 0) for i in range(len(levels)))
-            elif total + rest[k] >= quota:
-                own = levels[order[k]]
-                for place in reversed(range(len(own))):
-                    yield from onwards(k + 1, total + own[place], {**places, order[k]: place})
-
-        yield from onwards(0, 0, {})
+        for places in _minimal_places(dict(enumerate(levels)), quota):
+            yield tuple(places.get(i, 0) for i in range(len(levels)))
 
     # ---------------------------------------------------------------- other votes, same answers
 
@@ -309,11 +296,14 @@ class VotingGame:
 
 def _listed_ways(weight: Mapping[int, int], names: Mapping[int, str], quota: int) -> str:
     """Return the minimal sets of voters that reach a quota; the sum itself if they are many."""
-    minimal = list(itertools.islice(_minimal_sums(weight, quota), POLICY.most_ways + 1))
+    ways = _minimal_places({i: (0, own) for i, own in weight.items()}, quota)
+    minimal = list(itertools.islice(ways, POLICY.most_ways + 1))
     if len(minimal) > POLICY.most_ways:
         points = "; ".join(f"{names[i]} ({own})" for i, own in weight.items())
         return f"these add up to {quota} or more: {points}"
-    return " or ".join(f"({' and '.join(names[i] for i in way)})" for way in minimal)
+    return " or ".join(
+        f"({' and '.join(names[i] for i, place in way.items() if place)})" for way in minimal
+    )
 
 
 def told_once(card: Scorecard) -> Scorecard:
@@ -413,19 +403,23 @@ def _with_voter(state: _Counts, own: Sequence[int]) -> _Counts:
     return found
 
 
-def _minimal_sums(weight: Mapping[int, int], quota: int) -> Iterator[tuple[int, ...]]:
-    """The smallest sets of weights that reach a quota; without its least member none does."""
-    order = sorted(weight, key=lambda i: -weight[i])
-    rest = [*itertools.accumulate((weight[i] for i in reversed(order)), initial=0)][::-1]
+def _minimal_places(levels: Mapping[int, Sequence[int]], quota: int) -> Iterator[dict[int, int]]:
+    """Yield the smallest choices of levels whose sum reaches a quota, by place, largest first."""
+    # of voters with two levels these are the minimal winning coalitions; they can be very many
+    order = sorted(levels, key=lambda i: (-levels[i][-1], i))
+    rest = [*itertools.accumulate((levels[i][-1] for i in reversed(order)), initial=0)][::-1]
 
-    def onwards(k: int, total: int, chosen: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    def onwards(k: int, total: int, places: dict[int, int]) -> Iterator[dict[int, int]]:
         if total >= quota:
-            yield chosen
+            needed = (total - levels[i][p] + levels[i][p - 1] for i, p in places.items() if p)
+            if all(less < quota for less in needed):
+                yield places
         elif total + rest[k] >= quota:
-            yield from onwards(k + 1, total + weight[order[k]], (*chosen, order[k]))
-            yield from onwards(k + 1, total, chosen)
+            own = levels[order[k]]
+            for place in reversed(range(len(own))):
+                yield from onwards(k + 1, total + own[place], {**places, order[k]: place})
 
-    yield from onwards(0, 0, ())
+    yield from onwards(0, 0, {})
 
 
 def _profile(chain: _Chain | None) -> Profile:

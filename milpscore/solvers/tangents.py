@@ -233,7 +233,8 @@ class Master:
         matrix = sparse.vstack([session.matrix * unit[None, :], self.cost[None, :]])
         columns = session.col_lower / unit, session.col_upper / unit
         rows = np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)
-        highs = highs_of(sparse.csc_array(matrix), (self.cost, self._offset), columns, rows)
+        cost = self.cost, session.offset * self.factor
+        highs = highs_of(sparse.csc_array(matrix), cost, columns, rows)
         configure(highs, self.options, 0.1 * POLICY.hidden_tolerance, 0.1 * POLICY.hidden_tolerance)
         if self.options.log_file is not None or self.options.verbose:
             set_option(highs, "output_flag", True)
@@ -424,10 +425,6 @@ class Master:
         self.highs.changeRowBounds(self.rows - 1, -np.inf, most)
 
     # -- runs ------------------------------------------------------------------------------------
-
-    @property
-    def _offset(self) -> float:
-        return self.session.offset * self.factor
 
     def relax(self, seconds: float) -> tuple[FloatArray | None, float]:
         """Solve the relaxation: (vector, value in HiGHS's scale); None if nothing is left."""

@@ -401,9 +401,13 @@ class Desk:
     def measured(self, question: Question) -> AnyFigures | None:
         """What the rows say of the best known card of a question; None without one."""
         card = self.ledger.best(question)[0]
-        if card is not None and card not in self._measured:
+        return None if card is None else self._figures_of(card)
+
+    def _figures_of(self, card: Card) -> Figures:
+        """What the rows say of a card, measured once."""
+        if card not in self._measured:
             self._measured[card] = self._figures(self._shown(card))
-        return None if card is None else self._measured[card]
+        return self._measured[card]
 
     def _figures(self, shown: Shown) -> AnyFigures:
         """Errors, rates and the weight of both classes at each total; of times their order."""
@@ -494,10 +498,7 @@ class Desk:
 
     def measured_in_use(self) -> AnyFigures:
         """What the rows say of the card in use."""
-        card = self._used()
-        if card not in self._measured:
-            self._measured[card] = self._figures(self._shown(card))
-        return self._measured[card]
+        return self._figures_of(self._used())
 
     def _used(self) -> Card:
         """The card in use with its best intercept and scale."""
@@ -526,7 +527,8 @@ class Desk:
             found, known = evaluate(statement, card), self.ledger.results.get(question.key)
             if known is None or not found.feasible:
                 continue
-            bound = min(bound_below(known[1], found.objective), found.objective)
+            bound = known[1].dual_bound  # infinite if there were no card, which this one belies
+            bound = min(bound if math.isfinite(bound) else 0.0, found.objective)
             made = replace(
                 known[1], **found.fields(statement, card), kind="exact", dual_bound=bound,
                 claim=claim_of(True, found.objective, bound, 0.0), trace=(), origin="start",
@@ -583,8 +585,3 @@ def _within(statement: Statement, points: Sequence[int]) -> tuple[int, ...]:
             in_use=..., coef_min=..., coef_max=...,
         )  # fmt: skip
     return tuple(found.astype(np.int64).tolist())
-
-
-def bound_below(result: Result, objective: float) -> float:
-    """A result's bound; 0 where it says that there is no card, which the objective belies."""
-    return result.dual_bound if math.isfinite(result.dual_bound) else 0.0
