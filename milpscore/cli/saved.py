@@ -94,7 +94,7 @@ def card_command(
     """
     require_file(card)
     require_folder(out)
-    from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard, VotingGame
+    from milpscore.scorecard import Scorecard, SurvivalCard, VotingGame
 
     loaded = loaded_card(card)
     worded = (
@@ -111,19 +111,15 @@ def card_command(
         getattr(worded, what)(out)
         say(f"The {what} was written to {out}.")
         return
-    if isinstance(worded, OrdinalCard | SurvivalCard):
-        if out is None:
-            print_text(worded.to_text())
-            return
-        worded.write(out)
-        say(f"The card was written to {out}.")
-        return
     if out is None:
         print_text(worded.to_text())
     else:
-        worded.write(out, "dark" if dark else "light")
+        if isinstance(worded, Scorecard):
+            worded.write(out, "dark" if dark else "light")
+        else:
+            worded.write(out)
         say(f"The card was written to {out}.")
-    if power:
+    if power and isinstance(worded, Scorecard):
         game = VotingGame.of_card(worded)
         print_text(f"\n{game.sentence}\n")
         printed().print(plain_table(game.power.reset_index()))
@@ -179,22 +175,21 @@ def predict_command(
     from milpscore.data import read_frame
     from milpscore.data.cells import disguised
     from milpscore.data.sources import at_size, is_file
-    from milpscore.scorecard import OrdinalCard, SurvivalCard
+    from milpscore.scorecard import Scorecard, SurvivalCard
     from milpscore.scorecard.streaming import answers_of, predict_file, refuse_taken
 
     asked: dict[str, Any] = {
         "unseen": unseen, "scores": scores, "probabilities": probabilities, "groups": groups,
     }  # fmt: skip
     loaded = loaded_card(card)
-    if isinstance(loaded, SurvivalCard):
+    if not isinstance(loaded, Scorecard):
         frame = read_frame(data, **written.reading, as_text=disguised(loaded.card.columns))
-        _as_csv(frame[kept].join(survival_answers(loaded, frame, unseen, scores)), out)
-        return
-    if isinstance(loaded, OrdinalCard):
-        frame = read_frame(data, **written.reading, as_text=disguised(loaded.card.columns))
-        totals = loaded.score(frame, unseen=unseen)
-        columns = {"prediction": loaded.predict(frame, unseen=unseen), "total": totals}
-        answers = pd.DataFrame(columns if scores else {"prediction": columns["prediction"]})
+        if isinstance(loaded, SurvivalCard):
+            answers = survival_answers(loaded, frame, unseen, scores)
+        else:
+            answers = pd.DataFrame({"prediction": loaded.predict(frame, unseen=unseen)})
+            if scores:
+                answers["total"] = loaded.score(frame, unseen=unseen)
         _as_csv(frame[kept].join(answers), out)
         return
     if is_file(data) or at_size(data, rows=True):
