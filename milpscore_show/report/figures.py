@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from pandas import DataFrame
 
+from milpscore.core.card import TotalCuts
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.scorecard import calibration_table
 from milpscore_show.report.subject import Subject
@@ -40,9 +40,11 @@ def cuts_of(subject: Subject) -> Cuts:
     counted = subject.counted
     totals, hit = subject.totals[counted], subject.positive[counted]
     weight = subject.design.weight[counted]
-    distinct, where = np.unique(totals, return_inverse=True)
-    below = _below(where, len(distinct), hit, subject.design.rows[counted])
-    mass = _below(where, len(distinct), hit, weight)
+    cuts = TotalCuts.of(totals)
+    distinct, rows = cuts.distinct, subject.design.rows[counted]
+    below, mass = (
+        np.array([cuts.below(amount * side) for side in (hit, ~hit)]) for amount in (rows, weight)
+    )
     own = int(np.searchsorted(distinct, float(subject.card.rule.cut)))
     kept = np.arange(len(distinct) + 1)
     if len(kept) > MOST_CUTS:
@@ -63,17 +65,6 @@ def cuts_of(subject: Subject) -> Cuts:
         error=wrong / (positive_weight + negative_weight),
         left_out=len(distinct) + 1 - len(kept),
     )
-
-
-def _below(
-    where: npt.NDArray[np.intp],
-    count: int,
-    hit: npt.NDArray[np.bool_],
-    amount: FloatArray | IntArray,
-) -> FloatArray:
-    """Positives and negatives below each distinct total and below none, shape (2, count + 1)."""
-    rows = [np.bincount(where, weights=amount * side, minlength=count) for side in (hit, ~hit)]
-    return np.concatenate([np.zeros((2, 1)), np.cumsum(rows, axis=1)], axis=1)
 
 
 def calibration_of(subject: Subject, few: int = 12) -> tuple[DataFrame, str]:
