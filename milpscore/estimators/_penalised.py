@@ -703,8 +703,8 @@ class _Binarsity(PenalisedModel):
 
     @property
     def _shared(self) -> bool:
-        """Whether classes have their cuts in common."""
-        return False
+        """Whether classes have their cuts in common; a regression has no such question."""
+        return getattr(self, "shared", False)
 
     def complexity(self) -> int:
         """The number of jumps between neighbouring bins, shared ones counted once."""
@@ -746,10 +746,6 @@ class BinarsityClassifier(_Binarsity, PenalisedClassifierBase):
     """
 
     shared: bool = False
-
-    @property
-    def _shared(self) -> bool:
-        return self.shared
 
 
 @parameters
