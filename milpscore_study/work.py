@@ -80,7 +80,6 @@ from milpscore_study.store import FIGURES, key_of
 
 if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
-    from milpscore.core.design import Design
     from milpscore.core.program import Program
 
 CARD_KINDS = ("card", "exact", "relaxed", "randomised", "nearest", "heuristic", RACE)

@@ -95,7 +95,7 @@ class _Dual:
                     options={"maxiter": POLICY.hinge_steps, "maxcor": 20},
                 )  # fmt: skip
                 x = found.x
-                yield self._slopes(x, width * self.margin)
+                yield self.most * self._short(x, width * self.margin)[1]
                 if not clock:
                     return
             # 3) More terms than are allowed cost too little.
@@ -108,19 +108,17 @@ class _Dual:
                 return
             lam = 0.5 * (least + most)
 
-    def _slopes(self, x: FloatArray, width: float) -> FloatArray:
+    def _short(self, x: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+        """What each row lacks of the margin, and the share of its slope that this takes."""
         p = len(self.ends[0])
         short = self.margin - self.signed @ (x[:p] - x[p:-1]) - x[-1] * self.y
-        found: FloatArray = self.most * np.clip(short / width, 0.0, 1.0)
-        return found
+        return short, np.clip(short / width, 0.0, 1.0)
 
     def _smoothed(
         self, x: FloatArray, width: float, prices: FloatArray
     ) -> tuple[float, FloatArray]:
         """Loss whose kink is rounded over ``width``, and prices; with the gradient."""
-        p = len(self.ends[0])
-        short = self.margin - self.signed @ (x[:p] - x[p:-1]) - x[-1] * self.y
-        part = np.clip(short / width, 0.0, 1.0)
+        p, (short, part) = len(self.ends[0]), self._short(x, width)
         loss = self.most @ np.where(part < 1.0, 0.5 * width * part**2, short - 0.5 * width)
         slopes = self.most * part
         along = -(slopes @ self.signed)
