@@ -94,7 +94,7 @@ def card_command(
     """
     require_file(card)
     require_folder(out)
-    from milpscore.scorecard import Scorecard, SurvivalCard, VotingGame
+    from milpscore.scorecard import Scorecard, VotingGame
 
     loaded = loaded_card(card)
     worded = (

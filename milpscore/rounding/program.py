@@ -199,7 +199,7 @@ def round_by_name(
         origins: dict[str, Iterable[Card]] = {}
         found: RoundedCard | None = None
         if name == "proximal":
-            found = find_start(statement, max_work=max_work)
+            found = find_start(statement, max_work=max_work, time_limit=clock.left)
             message = (
                 "" if found else "no proximal path: too little time, or no rounded card is allowed"
             )

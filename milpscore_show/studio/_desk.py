@@ -403,7 +403,7 @@ class Desk:
         card = self.ledger.best(question)[0]
         return None if card is None else self._figures_of(card)
 
-    def _figures_of(self, card: Card) -> Figures:
+    def _figures_of(self, card: Card) -> AnyFigures:
         """What the rows say of a card, measured once."""
         if card not in self._measured:
             self._measured[card] = self._figures(self._shown(card))

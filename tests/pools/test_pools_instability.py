@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from milpscore.certificate import certify
 from milpscore.core.errors import NotApplicableError, OptionError
@@ -85,7 +86,7 @@ def test_the_pool_adds_the_range_of_its_cards(found: Any) -> None:
         every.append(1 / (1 + np.exp(-scores / float(each.scale))))
     assert given.rows["pool_least"].min() == pytest.approx(np.min(every))
     assert given.rows["pool_most"].max() == pytest.approx(np.max(every))
-    ax = plots.instability(given)
+    ax = plots.instability(given, Figure().add_subplot())
     assert "the same, all nearly best cards" in [
         text.get_text() for text in ax.get_legend().get_texts()
     ]
