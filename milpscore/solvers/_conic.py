@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -30,6 +30,7 @@ from milpscore.core.errors import (
     NotApplicableError,
     OptionError,
     SolverError,
+    near_matches,
 )
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import InterceptRule
@@ -375,6 +376,7 @@ class Ecos(ConeSolver):
         equalities = (sparse.csc_matrix(rows[:equal]), form.b[order][:equal]) if equal else ()
         below = sparse.csc_matrix(rows[equal:]), form.b[order][equal:]
         settings["verbose"] = options.verbose
+        settings |= own_words("ecos", options, settings, _ECOS)
         answer = ecos.solve(form.c, *below, cones, *equalities, **settings)
         flag = int(answer["info"]["exitFlag"])
         ended = self.TERMINATIONS.get(flag, (f"exit flag {flag}", Termination.ERROR))
@@ -382,6 +384,26 @@ class Ecos(ConeSolver):
         z[order] = np.concatenate([np.ravel(answer["y"]), np.ravel(answer["z"])])
         seconds = float(answer["info"]["timing"]["runtime"])
         return _outcome(ended, answer["x"], z, flag not in self.NO_POINT, seconds=seconds)
+
+
+_ECOS = {"abstol_inacc", "reltol_inacc", "feastol_inacc"}
+
+
+def own_words(
+    solver: str, options: ConicOptions, ours: Iterable[str], known: Collection[str]
+) -> dict[str, Any]:
+    """Return the options in a solver's own words; OptionError for ours, and for unknown ones."""
+    given = options.own(solver)
+    for name in given:
+        if name in {"max_iters", *ours}:
+            raise OptionError(
+                f"{solver}'s {name} is set by milpscore: use tol, max_iter, time_limit or verbose"
+            )
+        if name not in known:
+            raise OptionError(
+                f"{solver} has no option {name!r}; {near_matches(name, known, 'options')}"
+            )
+    return given
 
 
 class Clarabel(ConeSolver):
@@ -416,6 +438,13 @@ class Clarabel(ConeSolver):
             settings.max_iter = options.max_iter
         if math.isfinite(options.time_limit):
             settings.time_limit = options.time_limit
+        ours = "verbose", "tol_feas", "tol_gap_abs", "tol_gap_rel", "max_iter", "time_limit"
+        known = [name for name in dir(settings) if not name.startswith("_") and name != "default"]
+        for name, value in own_words("clarabel", options, ours, known).items():
+            try:
+                setattr(settings, name, value)
+            except TypeError as error:
+                raise OptionError(f"Clarabel does not take {name}={value!r}: {error}") from error
         cones: list[Any] = []
         if form.zero:
             cones.append(clarabel.ZeroConeT(form.zero))
@@ -550,6 +579,10 @@ class CvxpySolver(ConeSolver):
             if value is not None
             for key in getattr(self.row, name).split()
         }
+        own = options.own(self.name)
+        if both := sorted(own.keys() & words_given.keys()):
+            raise OptionError(f"{self.name}'s {both[0]} is set by milpscore: use tol or max_iter")
+        words_given |= own
         return {self.row.nest: words_given} if self.row.nest else words_given
 
 

@@ -126,6 +126,15 @@ class _Checked:
     """Options whose values are checked, and whose clock starts, when they are made."""
 
     time_limit: float
+    options: Mapping[str, Mapping[str, Any]] | None
+
+    def own(self, solver: str) -> dict[str, Any]:
+        """Return the options given in a solver's own words."""
+        given = self.options or {}
+        name = SOLVERS.name_of(solver)
+        return {
+            k: v for each in given if SOLVERS.name_of(each) == name for k, v in given[each].items()
+        }
 
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
@@ -233,14 +242,6 @@ class Options(_Checked):
     )
     verbose: bool = _switch(False)
 
-    def own(self, solver: str) -> dict[str, Any]:
-        """Return the options given in a solver's own words."""
-        given = self.options or {}
-        name = SOLVERS.name_of(solver)
-        return {
-            k: v for each in given if SOLVERS.name_of(each) == name for k, v in given[each].items()
-        }
-
     @property
     def loose_gap(self) -> float:
         """The relative gap at which to stop short of a proof; 0 where a proof is asked for."""
@@ -268,4 +269,8 @@ class ConicOptions(_Checked):
     # a coefficient is tried at exactly 0, or on gamma's grid, where that moves no score by more
     # than this share of the largest; kept where the objective allows it
     zero_tol: float = _option(1e-6, lambda t: is_number(t) and 0 <= t < 1, "a number in [0, 1)")
+    # in a solver's own words, which checks them; points and bounds are computed anew in any case
+    options: Mapping[str, Mapping[str, Any]] | None = _option(
+        None, _are_by_solver, 'a mapping like {"clarabel": {"max_step_fraction": 0.9}}, or None'
+    )
     verbose: bool = _switch(False)

@@ -44,11 +44,59 @@ with_cones = pytest.mark.parametrize("solver", CONES)
         ({"solver": "support_tree"}, NotApplicableError, "eye is a conic program"),
         ({"solver": "ecos", "time_limit": 5.0}, OptionError, "cannot be stopped by the clock"),
         ({"solver": "proximal", "time_limit": 5.0}, OptionError, "time_limit"),
+        ({"options": {"clarabel": 1}}, OptionError, "options"),
+        ({"options": {"nobody": {}}}, OptionError, "nobody"),
+        (
+            {"solver": "clarabel", "options": {"clarabel": {"tol_feas": 1.0}}},
+            OptionError,
+            "use tol",
+        ),
+        ({"solver": "ecos", "options": {"ecos": {"max_iters": 1}}}, OptionError, "max_iter"),
+        (
+            {"solver": "clarabel", "options": {"clarabel": {"max_step": 0.9}}},
+            OptionError,
+            "did you mean .*max_step_fraction",
+        ),
+        (
+            {"solver": "clarabel", "options": {"clarabel": {"max_step_fraction": "big"}}},
+            OptionError,
+            "max_step_fraction='big'",
+        ),
     ],
 )
 def test_what_solve_refuses(given: dict[str, Any], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         solve(make("eye"), **given)
+
+
+@pytest.mark.parametrize(
+    ("solver", "own"),
+    [
+        ("ecos", {"reltol_inacc": 1e-3}), ("clarabel", {"max_step_fraction": 0.7}),
+        ("cvxpy:SCS", {"acceleration_lookback": 0}),
+    ],
+)  # fmt: skip
+def test_options_in_a_solvers_own_words(solver: str, own: dict[str, Any]) -> None:
+    program = make("eye")
+    plain = solve(program, "clarabel", second_opinion=False)
+    found = solve(program, solver, options={solver: own}, second_opinion=False, tol=1e-8)
+    assert found.objective == pytest.approx(plain.objective, rel=1e-5)
+    other = solve(program, solver, options={"highs": {"mip_heuristic_effort": 0.5}}, tol=1e-8)
+    assert other.objective == pytest.approx(plain.objective, rel=1e-5)
+
+
+def test_options_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    plain = clarabel.DefaultSolver
+
+    def watched(*given: Any) -> Any:
+        seen.append(given[-1].max_step_fraction)
+        return plain(*given)
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", watched)
+    own = {"clarabel": {"max_step_fraction": 0.625}}
+    solve(make("eye"), "clarabel", options=own, second_opinion=False)
+    assert set(seen) == {0.625}
 
 
 def test_a_warm_start_is_refused() -> None:
