@@ -296,9 +296,6 @@ def _patient_folds(
     return [(rows(train), rows(test)) for train, test in folds], sampled
 
 
-_OF_COLUMNS = ("columns", "blocks", "classes")
-
-
 def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tuple[Design, Design]]:
     """Yield the training rows of each fold as a design, and its test rows in the same columns."""
     for train, test in folds:
@@ -311,9 +308,13 @@ def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tup
             make = make_design if cutting is None else cutting.design
             labels = made.y > 0 if (made.y < 0).any() else np.arange(len(train)) % 2 == 1
             cut = make(table.iloc[train], labels, sample_weight=made.weight, positive=True)
-            own: dict[str, Any] = {name: getattr(cut, name) for name in _OF_COLUMNS}
             held_out = apply_columns(cut.columns, table.iloc[test], unseen="zero")
-            made, rest = replace(made, X=cut.X, **own), replace(rest, X=held_out, **own)
+            if isinstance(made, SurvivalDesign):
+                parts = (made, cut.X), (rest, held_out)
+                own: dict[str, Any] = {"columns": cut.columns, "blocks": cut.blocks}
+                made, rest = (replace(part, X=X, **own) for part, X in parts)
+            else:
+                made, rest = cut, replace(cut, X=held_out, y=rest.y, weight=rest.weight)
         yield made, rest
 
 
