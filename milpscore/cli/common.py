@@ -85,7 +85,9 @@ def speller(options: Iterable[Any]) -> Callable[[str, Any], str]:
             own = "csv_encoding"
         if name == "n_samples":
             return f"{value} rows"
-        text = "" if value is ... else words.get(str(value), str(value))
+        several = isinstance(value, list)
+        shown = ",".join(map(str, value)) if several else str(value)
+        text = "" if value is ... else words.get(shown, shown)
         if own in known and value is not None:
             return f"--{spelt(own)} {text}".rstrip()
         if text and any(name in settable(formulation) for formulation in FORMULATIONS):
@@ -110,7 +112,7 @@ def tell_warnings(design: Design, quiet: bool) -> None:
         elif len(design.classes) == 2 and not hasattr(design, "levels"):
             say(scored_label(design))
         for warning in design.warnings:
-            spell = speller(("features",))
+            spell = speller(("features", "na"))
             text = warning.for_command(spell) if isinstance(warning, Message) else warning
             say(f"Warning: {text}")
 

@@ -22,7 +22,14 @@ from milpscore.core.design import (
     count_distinct,
     unmasked,
 )
-from milpscore.core.errors import DataError, NotApplicableError, SizeError, listing, near_matches
+from milpscore.core.errors import (
+    DataError,
+    Message,
+    NotApplicableError,
+    SizeError,
+    listing,
+    near_matches,
+)
 from milpscore.data.cells import said_of
 from milpscore.data.policy import POLICY
 
@@ -455,9 +462,10 @@ def far_value(name: str, values: FloatArray, weight: FloatArray | None = None) -
     if not said:
         return None
     shown = " and ".join(f"{text} ({rows:g} rows)" for text, rows in said)
-    return (
+    return Message(
         f"column {name!r} has {shown} far outside its other values: if that stands for a missing"
-        f" value, say so (--na {','.join(text for text, _ in said)})."
+        " value, say so ({na}).",
+        na=[text for text, _ in said],
     )
 
 

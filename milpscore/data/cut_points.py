@@ -65,11 +65,17 @@ _QUESTIONS = ("identifier", "text of its own in most rows", _UNCOMMON, CODES)
 
 _ASK_BACK = "Name it beside the others in {features}."
 
+_READ_OTHERWISE = ("is read as numbers", "far outside its other values", "is text, though most")
+"""What is said of columns whose cells may mean something else."""
+
 
 def questions(remarks: Sequence[str]) -> list[str]:
-    """Return the remarks that ask whether a feature was rightly left out."""
+    """Return the remarks that ask whether a feature was rightly left out, or rightly read."""
+    asked = (_ASK_BACK, *_READ_OTHERWISE)
     return [
-        remark for remark in remarks if isinstance(remark, Message) and _ASK_BACK in remark.template
+        remark
+        for remark in remarks
+        if any(part in getattr(remark, "template", remark) for part in asked)
     ]
 
 

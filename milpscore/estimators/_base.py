@@ -23,7 +23,7 @@ from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.data import Binner, encode_labels, in_steps, read_table
 from milpscore.data.binner import binner_of
-from milpscore.data.checking import two_numbers
+from milpscore.data.checking import positive_label, two_numbers
 from milpscore.data.columns import renamed
 from milpscore.data.cut_points import questions
 from milpscore.losses import LINKS
@@ -33,9 +33,22 @@ from milpscore.losses.kinds import link_of
 parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
-def warn_of_questions(estimator: BaseEstimator, remarks: Sequence[str]) -> None:
-    """Warn of features that were left out though they may be measurements."""
-    for remark in questions(remarks):
+def warn_of_questions(
+    estimator: BaseEstimator, remarks: Sequence[str], labelled: Design | None = None
+) -> None:
+    """Warn of columns that may mean something else, and of the more frequent label scored."""
+    asked = questions(remarks)
+    words = labelled is not None and isinstance(labelled.classes[1], str)  # numbers have an order
+    if labelled is not None and words and not hasattr(labelled, "levels"):
+        positive = labelled.y > 0
+        rows = [int(labelled.rows[side].sum()) for side in (~positive, positive)]
+        other, scored = labelled.classes[:2]
+        if positive_label([other, scored], None, lambda: rows) == 0:
+            asked.append(
+                f"the card scores {scored!r}, the last label in order ({rows[1]:,} of"
+                f" {sum(rows):,} rows); for one that scores {other!r}, fit y == {other!r}"
+            )
+    for remark in asked:
         warnings.warn(f"{type(estimator).__name__}: {remark}", UserWarning, stacklevel=3)
 
 

@@ -221,7 +221,8 @@ class CardClassifier(_Answering, Decided, SolvedModel):
             The solver stopped before the card was proved to be the best to ``mip_gap``; the message
             says how far from it the card may be, and what to do.
         UserWarning
-            The card answers all training rows alike, as it does where one class is rare.
+            The card answers all training rows alike, as it does where one class is rare; it scores
+            the more frequent of two words; or a column may mean something else than was read.
         """
         clock = Clock.of(self.time_limit)
         if self.threshold_by is not None:
@@ -237,7 +238,8 @@ class CardClassifier(_Answering, Decided, SolvedModel):
         design = program.statement.design
         self._take(program, result)
         warn_of_unproved(self, [result])
-        warn_of_questions(self, self.warnings_)
+        # who gives a Design has chosen the label
+        warn_of_questions(self, self.warnings_, None if isinstance(X, Design) else design)
         if is_rare(design) and (odd := one_answer(*self._answered(program, result), design)):
             warnings.warn(f"{type(self).__name__}: {odd}.", UserWarning, stacklevel=2)
         return self

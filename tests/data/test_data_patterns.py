@@ -347,6 +347,7 @@ def test_read_table_takes_every_kind(tmp_path: Path) -> None:
     assert not sources.at_size(tmp_path / "parts")
 
 
+@pytest.mark.filterwarnings("ignore:.*the card scores 'well', the last label")
 def test_estimators_take_every_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = mixed(200)
     X, y = frame.drop(columns="outcome"), frame["outcome"]
@@ -526,6 +527,7 @@ def test_searches_and_comparisons_take_merged_rows(
             each.fit(path, "outcome")
 
 
+@pytest.mark.filterwarnings("ignore:.*the card scores 'well', the last label")
 def test_large_files_are_merged_for_their_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

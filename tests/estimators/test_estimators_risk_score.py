@@ -229,9 +229,9 @@ def test_probit_risks_fit_the_probit_loss(data: Any) -> None:
 def test_text_labels_and_bins(data: Any) -> None:
     X, y = data
     labels = np.where(y == 1, "ill", "healthy")
-    found = RiskScoreClassifier(
-        binner=Binner(3, encoding="onehot"), heuristic=True, max_terms=3
-    ).fit(X, labels)
+    found = RiskScoreClassifier(binner=Binner(3, encoding="onehot"), heuristic=True, max_terms=3)
+    with pytest.warns(UserWarning, match="scores 'ill', the last label in order"):
+        found.fit(X, labels)
     assert found.classes_.tolist() == ["healthy", "ill"]
     assert found.predict_proba(X)[labels == "ill", 1].mean() > 0.6
     assert "Risk: the probability of ill" in str(found.scorecard_)

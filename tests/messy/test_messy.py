@@ -272,7 +272,8 @@ def test_python_reads_and_remembers_as_the_command_does(tmp_path: Path) -> None:
     clean, messy = made.write(tmp_path)
     X, y = read_table(messy, "default")
     plain, _ = read_table(clean, "default")
-    model = RiskScoreClassifier(max_terms=3, heuristic=True).fit(X, y)
+    with pytest.warns(UserWarning, match="is read as numbers"):
+        model = RiskScoreClassifier(max_terms=3, heuristic=True).fit(X, y)
     best = RiskScoreClassifier(max_terms=3, heuristic=True).fit(plain, y)
     assert model.predict_proba(X)[:, 1] == pytest.approx(best.predict_proba(plain)[:, 1])
     assert model.predict(X.iloc[:2]).tolist() == model.predict(plain.iloc[:2]).tolist()
@@ -317,3 +318,22 @@ def test_the_rarer_label_is_scored_however_a_table_is_read(tmp_path: Path, score
     assert read_patterns(path, "end", progress=False).classes == (scored, rarer)
     done, _ = fitted(path, "end")
     assert f"Scored: '{rarer}' (4 of 12 rows); --positive {scored} for the other" in done.stderr
+
+
+def test_an_estimator_warns_of_what_the_command_says(tmp_path: Path) -> None:
+    X, y = read_table(TABLES["sentinels"]().write(tmp_path)[1], "died")
+    X["crp"] = [f"{value} mg/l" for value in X.crp]
+    labels = y.map({0: "nein", 1: "ja"})
+    model = RiskScoreClassifier(max_terms=3, heuristic=True)
+    with pytest.warns(UserWarning, match="RiskScoreClassifier") as seen:
+        model.fit(X, labels)
+    said = "\n".join(str(warning.message) for warning in seen)
+    assert "'troponin' has 9999 (551 rows) far outside its other values" in said
+    assert "say so (na=['9999'])" in said
+    assert "'crp' is read as numbers" in said
+    assert "scores 'nein', the last label in order (977 of 1,200 rows)" in said
+    assert model.scorecard_.classes == ("ja", "nein")
+    with pytest.warns(UserWarning, match="RiskScoreClassifier: column") as seen:
+        model.fit(X, labels == "ja")
+    assert not any("scores" in str(warning.message) for warning in seen)
+    assert model.scorecard_.classes == (False, True)

@@ -161,6 +161,7 @@ def test_the_table_the_file_and_the_database_decide_alike() -> None:
     assert "Decision chosen by a cost of 30" in report(card, X, y)
 
 
+@pytest.mark.filterwarnings("ignore:.*the card scores 'well', the last label")
 @pytest.mark.parametrize("kind", [RiskScoreClassifier, SlimClassifier])
 def test_an_estimator_decides_by_its_parameter(kind: Any) -> None:
     X, y, _ = rows(2)
@@ -205,6 +206,7 @@ def test_the_command_line_says_which_risk_the_decision_stands_for(tmp_path: Path
     assert "--threshold-by gini; use youden, prevalence, cost=10:1 (of" in refused.stderr
 
 
+@pytest.mark.filterwarnings("ignore:.*the card scores 'well', the last label")
 def test_a_card_that_answers_all_rows_alike_is_noticed(tmp_path: Path) -> None:
     """Few are ill, and nothing tells them: points and risks, but no risk of one half."""
     rng = np.random.default_rng(0)
