@@ -146,7 +146,8 @@ def quartiles(values: FloatArray, rows: IntArray) -> str:
     order = np.argsort(values, kind="stable")
     held = np.cumsum(rows[order])
     low, middle, high = values[order][np.searchsorted(held, held[-1] * np.array([0.25, 0.5, 0.75]))]
-    return signed(f"{middle:.4g} ({low:.4g} to {high:.4g})")
+    said = [f"{v:.0f}" if 1e3 <= abs(v) < 1e15 else f"{v:.4g}" for v in (middle, low, high)]
+    return signed("{} ({} to {})".format(*said))
 
 
 def _part(count: int, whole: int) -> str:

@@ -124,7 +124,7 @@ def cutting_of(subject: Subject) -> Cutting | None:
 
 
 def _features(subject: Subject) -> pd.DataFrame | None:
-    """The card's features in the table as it was given."""
+    """The card's features in the table."""
     if subject.raw is None:
         return None
     return subject.raw[[c for c in subject.raw if str(c).strip() in subject.card.features]]

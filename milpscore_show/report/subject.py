@@ -22,6 +22,7 @@ from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.core.writing import printable
 from milpscore.data import apply_columns, make_design
+from milpscore.data.cells import read_cells
 from milpscore.data.checking import missing_counts
 from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
@@ -41,7 +42,7 @@ class Subject:
     absent: tuple[str, ...]
     program: Program | None  # that the card was found with
     broken: str  # why the certificate's file cannot be believed; empty where it can
-    raw: pd.DataFrame | None  # the table as it was given; None of a design or an array
+    raw: pd.DataFrame | None  # the table as the card reads it; None of a design or an array
 
     @property
     def statement(self) -> Statement | None:
@@ -153,8 +154,20 @@ def subject_of(
         broken=""
         if intact
         else "the certificate's file was changed after it was written: its digest differs",
-        raw=X if isinstance(X, pd.DataFrame) else None,
+        raw=_as_read(card, X),
     )
+
+
+def _as_read(card: Scorecard, X: Any) -> pd.DataFrame | None:
+    """A table, its cells as the card's columns read them; None of a design or an array."""
+    if not isinstance(X, pd.DataFrame):
+        return None
+    cells = {column.feature: column.cells for column in card.columns}
+    made = X.copy(deep=False)
+    for name in X.columns:
+        if (how := cells.get(str(name).strip())) is not None:
+            made[name] = read_cells(X[name], how)
+    return made
 
 
 def card_of(given: Any) -> Scorecard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -337,3 +338,19 @@ def test_an_estimator_warns_of_what_the_command_says(tmp_path: Path) -> None:
         model.fit(X, labels == "ja")
     assert not any("scores" in str(warning.message) for warning in seen)
     assert model.scorecard_.classes == (False, True)
+
+
+def test_a_report_describes_the_table_as_the_card_reads_it(tmp_path: Path) -> None:
+    table = TABLES["sentinels"]().clean.assign(troponin=lambda t: t.troponin.fillna(9999))
+    table["crp"] = [f"{value} mg/l" if value >= 5 else "<5" for value in table.crp]
+    table["sbp"] = table.sbp * 100
+    table.to_csv(path := tmp_path / "t.csv", index=False)
+    _, card = fitted(path, "died", "--na", "9999", "--max-terms", 5)
+    page = tmp_path / "page.html"
+    assert run("report", card, path, "--target", "died", "--out", page).exit_code == 0
+    row = r'<th scope="row">(crp|troponin|sbp)</th><td[^>]*>([^<]*)<(.*)'
+    rows = re.findall(row, page.read_text(encoding="utf-8"))
+    described = {name: (what, rest) for name, what, rest in rows if "quartiles" in what}
+    assert {*described} == {"crp", "troponin", "sbp"}
+    assert "9999" not in described["troponin"][1]
+    assert "e+" not in described["sbp"][1]
