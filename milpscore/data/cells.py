@@ -68,6 +68,27 @@ def are_codes(texts: Collection[str]) -> bool:
     )
 
 
+def in_threes(texts: Iterable[str]) -> bool:
+    """Whether every point among some plain numbers may part thousands, and there are some."""
+    found = [text.strip() for text in texts]
+    parted = [text for text in found if "." in text]
+    return bool(parted) and all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", text) for text in parted)
+
+
+def may_be_thousands(values: FloatArray, commas: bool) -> bool:
+    """Whether a file's numbers may be thousands, parted by points, that were read as decimals.
+
+    They are doubted beside decimal commas in another column, or beside numbers from 100 up.
+    """
+    known = np.abs(values[np.isfinite(values)])
+    whole = known % 1 == 0
+    parted = known[~whole]
+    if not len(parted) or known.max() >= 1000 or parted.min() < 1:
+        return False
+    wide = commas or bool((known[whole] >= 100).any())
+    return wide and bool((np.abs(1000 * parted - np.round(1000 * parted)) < 1e-6).all())
+
+
 def said_of(frame: pd.DataFrame) -> list[str]:
     """What was to be said of a table when it was read, and when its cells were asked about."""
     return list(frame.attrs.get(_SAID, ()))
@@ -110,10 +131,11 @@ def questions(texts: Texts, writing: Writing) -> tuple[dict[str, CellRules], lis
     possible = {name: _signs_of(name, *own, writing) for name, own in texts.items()}
     certain = [signs[0][0] for signs in possible.values() if len(signs) == 1 and signs[0] != "."]
     comma = writing.decimal == "," or certain.count(",") > certain.count(".")
+    commas = comma or any(signs and {s[0] for s in signs} == {","} for signs in possible.values())
     cells, said = {}, []
     for name, (own, rows) in texts.items():
         if signs := possible[name]:
-            made = _numbers(own, rows, _chosen(signs, own, comma, writing.thousands))
+            made = _numbers(own, rows, _chosen(signs, own, comma, commas, writing.thousands))
         else:
             made = CellRules() if writing.as_spelled else _spelt(own, rows)
         if made == CellRules():
@@ -151,7 +173,9 @@ def _signs_of(name: str, texts: Sequence[str], rows: IntArray, writing: Writing)
     return [signs for signs, share in shares.items() if share == most] if enough else []
 
 
-def _chosen(signs: list[str], texts: Sequence[str], comma: bool, thousands: str | None) -> str:
+def _chosen(
+    signs: list[str], texts: Sequence[str], comma: bool, commas: bool, thousands: str | None
+) -> str:
     """One of the signs that fit equally well: commas part thousands unless the table says else."""
     if thousands and (asked := [s for s in signs if s[1:] == thousands]):
         return asked[0]
@@ -159,8 +183,8 @@ def _chosen(signs: list[str], texts: Sequence[str], comma: bool, thousands: str 
         return "."
     if {",", ".,"} <= {*signs}:  # three digits behind every comma
         return "," if comma or any(text.strip().startswith("0,") for text in texts) else ".,"
-    if {".", ",."} <= {*signs}:
-        return ",." if comma else "."
+    if {".", ",."} <= {*signs}:  # three digits behind every point
+        return ",." if commas else "."
     return signs[0]
 
 
@@ -205,21 +229,13 @@ def folded(text: str) -> str:
 def _remark(name: str, texts: Sequence[str], rows: IntArray, cells: CellRules) -> str:
     """How the cells of a column are read, in one line; empty where anybody would."""
     if cells.spelt:
-        groups: dict[str, list[str]] = {}
-        for spelling, text in cells.spelt:
-            groups.setdefault(text, []).append(spelling)
-        shown = [f"{text!r} for {', '.join(map(repr, own))}" for text, own in groups.items()]
-        more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-        return (
-            f"column {name!r}: spellings that differ in blanks or capitals alone are one category:"
-            f" {'; '.join(shown[:_SHOWN])}{more} (--as-spelled keeps them)."
-        )
+        return _spellings(name, cells.spelt)
     counts = dict(zip(texts, rows.tolist(), strict=True))
     odd = {text for text in texts if plain_cell(text, vars(cells)) == ""}
     read = [text for text in texts if text not in odd]
-    disguised = [text for text in read if not re.fullmatch(r"[+-]?[\d.]+", text.strip())]
+    disguised = [t for t in read if not same_number(str(plain_cell(t, vars(cells))), [t.strip()])]
     if not disguised and not odd:
-        return ""
+        return _points(name, read) if cells.signs == "." else ""
     disguised.sort(key=lambda text: (-counts[text], text))
     below = [text for text in disguised if text.strip().startswith("<")]
     plain = [text for text in disguised if text not in below]
@@ -232,6 +248,30 @@ def _remark(name: str, texts: Sequence[str], rows: IntArray, cells: CellRules) -
     doubtful = shown and re.search(r"[.,]\d{3}\b", shown[0])
     doubt = " (--thousands and --decimal say otherwise)" if doubtful else ""
     return f"column {name!r} is read as numbers: {', '.join(said)}{doubt}."
+
+
+def _points(name: str, texts: Sequence[str]) -> str:
+    """The doubt about points that may part thousands, in one line; empty where they do not."""
+    if not in_threes(texts):
+        return ""
+    text = next(text for text in texts if "." in text).strip()
+    return (
+        f"column {name!r} is read as numbers: {text!r} is {text}, though three digits stand behind"
+        " every point (--thousands . reads thousands)."
+    )
+
+
+def _spellings(name: str, spelt: Iterable[tuple[str, str]]) -> str:
+    """Which spellings of a column's categories are one, in one line."""
+    groups: dict[str, list[str]] = {}
+    for spelling, text in spelt:
+        groups.setdefault(text, []).append(spelling)
+    shown = [f"{text!r} for {', '.join(map(repr, own))}" for text, own in groups.items()]
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return (
+        f"column {name!r}: spellings that differ in blanks or capitals alone are one category:"
+        f" {'; '.join(shown[:_SHOWN])}{more} (--as-spelled keeps them)."
+    )
 
 
 # ---------------------------------------------------------------- answers, on a DataFrame

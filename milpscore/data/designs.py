@@ -22,7 +22,9 @@ from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.cells import (
     Writing,
     are_codes,
+    in_threes,
     is_code,
+    may_be_thousands,
     noted,
     questioned,
     with_cells,
@@ -124,7 +126,7 @@ def read_frame(
     elif isinstance(source, pd.DataFrame):
         frame = source
     else:
-        frame, remarks = _read_csv(source, decimal, encoding, None if thousands else as_text)
+        frame, remarks = _read_csv(source, decimal, encoding, as_text, thousands)
     names = ["" if pd.isna(name) else str(name) for name in frame.columns]
     tidy = tidy_names(names)
     if tidy != [name.strip() for name in names]:
@@ -143,14 +145,14 @@ def read_frame(
 
 
 def _read_csv(
-    source: Any, decimal: str, encoding: str, as_text: Collection[str] | None
+    source: Any, decimal: str, encoding: str, as_text: Collection[str], thousands: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A CSV file with its names as they are written, ``as_text`` (None: all) as text; remarks."""
+    """A CSV file with its names as they are written, ``as_text`` as text; remarks."""
     try:
         codec, sep, names = header_of(source, encoding)
         file: dict[str, Any] = {"index_col": False, "encoding": codec, "sep": sep}
         known = tidy_names(names)
-        texts = [k for k, n in enumerate(known) if as_text is None or n in as_text or is_code(n)]
+        texts = [k for k, n in enumerate(known) if n in as_text or is_code(n)]
         texts += coded_columns(source, file)
         with warnings.catch_warnings():
             # pandas drops surplus fields with a warning, or takes the first ones as row names.
@@ -158,6 +160,10 @@ def _read_csv(
             frame = pd.read_csv(
                 source, low_memory=False, decimal=decimal, dtype=dict.fromkeys(texts, str), **file
             )
+            if decimal == "." and (parted := _in_threes(source, frame, file, thousands == ".")):
+                plain = pd.read_csv(source, usecols=parted, dtype=str, **file)
+                for place, k in enumerate(parted):
+                    frame.isetitem(k, plain.iloc[:, place])
     except OSError as error:
         raise DataError(
             f"cannot read {str(source)!r}: {error.strerror}. Check the path."
@@ -184,6 +190,21 @@ def _read_csv(
     short = frame.iloc[:, -1].isna().any() and _ragged(source, codec, sep, len(names), longer=False)
     # pandas would turn a second "a" into "a.1" and no name into "Unnamed: 0".
     return with_names(frame, names), [f"{short}; what they lack is missing."] if short else []
+
+
+def _in_threes(source: Any, frame: pd.DataFrame, file: Mapping[str, Any], asked: bool) -> list[int]:
+    """The columns whose decimals may be thousands: three digits stand behind every point."""
+    words = [k for k, kind in enumerate(frame.dtypes) if kind.kind not in "iufb"]
+    numbers = [k for k, kind in enumerate(frame.dtypes) if kind.kind == "f"]
+    first = (frame.iloc[:1000, k].dropna().astype(str) for k in words)
+    decimals = r"[+-]?\d+,(?:\d\d?|\d{4,})"
+    commas = asked or any(len(own) and own.str.fullmatch(decimals).mean() > 0.5 for own in first)
+    maybe = [k for k in numbers if may_be_thousands(frame.iloc[:, k].to_numpy(), commas)]
+    if not maybe:
+        return []
+    rows = None if asked else 1000
+    texts = pd.read_csv(source, usecols=maybe, nrows=rows, dtype=str, **file)
+    return [k for j, k in enumerate(maybe) if in_threes(texts.iloc[:, j].dropna().unique())]
 
 
 def coded_columns(source: Any, file: Mapping[str, Any]) -> list[int]:

@@ -354,3 +354,45 @@ def test_a_report_describes_the_table_as_the_card_reads_it(tmp_path: Path) -> No
     assert {*described} == {"crp", "troponin", "sbp"}
     assert "9999" not in described["troponin"][1]
     assert "e+" not in described["sbp"][1]
+
+
+def thousands(folder: Path, commas: bool) -> Path:
+    """A table with "760" and "1.240" in one column, and decimal commas in another or not."""
+    table = patients().assign(died=lambda t: t.died.map({0: "nein", 1: "ja"}))
+    parted = [f"{round(v) * 10:,}".replace(",", ".") for v in table.crp]
+    table["lac"], table["crp"] = parted, table.crp.round()
+    if commas:
+        table["sbp"] = [f"{v:.1f}".replace(".", ",") for v in table.sbp + 0.5]
+    table.to_csv(path := folder / "parted.csv", index=False, sep=";")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("commas", "options", "said"),
+    [
+        (True, (), r"'(\d)\.(\d{3})' is \1\2 \(--thousands and"),
+        (False, ("--thousands", "."), r"'(\d)\.(\d{3})' is \1\2 \(--thousands and"),
+        (False, (), r"'(\d\.\d{3})' is \1, though three digits stand behind every point"),
+    ],
+)
+def test_points_that_may_part_thousands(
+    tmp_path: Path, commas: bool, options: tuple[str, ...], said: str
+) -> None:
+    path, proof = thousands(tmp_path, commas), tmp_path / "proof.json"
+    done, card = fitted(path, "died", *options, "--features", "lac,sbp,age", "--certificate", proof)
+    assert re.search(f"'lac' is read as numbers: {said}", done.stderr)
+    lac = [each for each in json.loads(card.read_text())["columns"] if each["feature"] == "lac"]
+    assert any(10 < each["lower"] < 10000 for each in lac)
+    assert {part: status for part, status, _ in check(path, proof)}["card"] == "proved"
+    assert "refuted" not in run("verify", proof, path).output
+
+
+def test_thousands_leave_labels_as_they_are(tmp_path: Path) -> None:
+    patients(300).to_csv(path := tmp_path / "t.csv", index=False)
+    assert read_table(path, "died", thousands=".")[1].dtype.kind == "i"
+
+
+def test_three_decimals_alone_are_no_thousands(tmp_path: Path) -> None:
+    table = patients(300).assign(share=lambda t: [f"{v / 1000:.3f}" for v in t.crp * 10])
+    table.to_csv(path := tmp_path / "t.csv", index=False)
+    assert read_table(path, "died")[0].share.dtype.kind == "f"
