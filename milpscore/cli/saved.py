@@ -25,6 +25,7 @@ from milpscore.cli.common import (
     require_folder,
     save_certificate,
     say,
+    speller,
 )
 from milpscore.cli.groups import (
     CARD,
@@ -43,7 +44,7 @@ from milpscore.cli.groups import (
 )
 from milpscore.cli.survival import survival_answers, timed_target
 from milpscore.cli.words import WordOptions
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, Message, OptionError
 from milpscore.core.writing import data_output, replacing
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ def predict_command(
 
     from milpscore.data import read_frame
     from milpscore.data.cells import disguised
+    from milpscore.data.checking import marks_in
     from milpscore.data.sources import at_size, is_file
     from milpscore.scorecard import Scorecard, SurvivalCard
     from milpscore.scorecard.streaming import answers_of, predict_file, refuse_taken
@@ -191,7 +193,9 @@ def predict_command(
             if scores:
                 answers["total"] = loaded.score(frame, unseen=unseen)
         _as_csv(frame[kept].join(answers), out)
+        _say_marks(marks_in(loaded.card.used_columns, frame))
         return
+    used, seen = loaded.used_columns, dict[str, Message]()
     if is_file(data) or at_size(data, rows=True):
         try:
             with noting_interrupts(), counting(data.stem, "rows", out is None) as tell:
@@ -199,22 +203,31 @@ def predict_command(
                     loaded, data, out, keep=kept, **asked, **written.reading,
                     memory_limit=written.reading_memory,
                     tell=tell and (lambda done, total: tell(done, 0, total)),
+                    look=lambda rows: seen.update(marks_in(used, rows) | seen),
                 )  # fmt: skip
         except KeyboardInterrupt:
             say("Interrupted: no file was written.")
             raise typer.Exit(INTERRUPTED) from None
+        _say_marks(seen)
         return
     frame = read_frame(data, **written.reading, as_text=disguised(loaded.columns))
     answers = answers_of(loaded, **asked)(frame)
     refuse_taken(kept, answers)
     if scores and (answers["total"] % 1 == 0).all():
         answers["total"] = answers["total"].astype("int64")
+    _say_marks(marks_in(used, frame))
     table = frame[kept].join(answers)
     if out is not None and out.suffix.lower() in (".parquet", ".pq"):
         with replacing(out) as part:
             table.to_parquet(part, index=False)
         return
     _as_csv(table, out)
+
+
+def _say_marks(remarks: Mapping[str, Message]) -> None:
+    """Say which values of new rows may stand for missing ones."""
+    for remark in remarks.values():
+        say(f"Warning: {remark.for_command(speller(('na',)))}")
 
 
 def _as_csv(table: Any, out: Path | None) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.design import (
+    Column,
     Design,
     FloatArray,
     IntArray,
@@ -30,7 +31,7 @@ from milpscore.core.errors import (
     listing,
     near_matches,
 )
-from milpscore.data.cells import said_of
+from milpscore.data.cells import read_cells, said_of
 from milpscore.data.policy import POLICY
 
 RawKind = Literal["numeric", "boolean", "text", "category"]
@@ -265,7 +266,9 @@ def zero_one_names(frame: pd.DataFrame) -> tuple[frozenset[str], FloatArray | No
 def to_numbers(series: pd.Series[Any]) -> FloatArray:
     """A column as floats, NaN where a value is missing; text and infinite values are refused."""
     if raw_kind(series) in {"text", "category"}:
-        example = series.dropna().iloc[:1].tolist()
+        texts = series.dropna().astype(object)
+        odd = texts[pd.to_numeric(texts, errors="coerce").isna()]
+        example = (odd if len(odd) else texts).iloc[:1].tolist()
         raise DataError(
             f"column {series.name!r} holds text or categories ({listing(example)}) where numbers"
             " are needed. Convert it, for example with pandas.to_numeric."
@@ -439,7 +442,7 @@ def odd_text(series: pd.Series[Any], rows: int | None = None) -> str | None:
     return None
 
 
-def far_value(name: str, values: FloatArray, weight: FloatArray | None = None) -> str | None:
+def far_value(name: str, values: FloatArray, weight: FloatArray | None = None) -> Message | None:
     """A remark on an end of some values that repeats far outside the rest: a mark, perhaps.
 
     Far: by more than twice the range of the values between the two ends.
@@ -467,6 +470,38 @@ def far_value(name: str, values: FloatArray, weight: FloatArray | None = None) -
         " value, say so ({na}).",
         na=[text for text, _ in said],
     )
+
+
+def marks_in(columns: Sequence[Column], frame: pd.DataFrame) -> dict[str, Message]:
+    """Remarks on values of new rows that may stand for missing ones, by column.
+
+    They repeat far outside the others, or are written in nines or eights far off a card's cuts.
+    """
+    cells = {column.feature: column.cells for column in columns}
+    cuts: dict[str, list[float]] = {name: [] for name in cells}
+    for column in columns:
+        cuts[column.feature] += filter(math.isfinite, (column.lower, column.upper))
+    said: dict[str, Message] = {}
+    for name in [name for name in cells if name in frame]:
+        series = read_cells(frame[name], cells[name])
+        if series.dtype.kind not in "iuf":
+            continue
+        values = series.to_numpy(dtype=np.float64)
+        values = values[np.isfinite(values)]
+        remark, ends = far_value(name, values), cuts[name]
+        if remark is None and ends:
+            reach = 2 * max(max(ends) - min(ends), *map(abs, ends))
+            far = np.unique(values[(values < min(ends) - reach) | (values > max(ends) + reach)])
+            texts = map(category_text, far.tolist())
+            if marks := [text for text in texts if re.fullmatch(r"-?(9+|8+)", text)]:
+                remark = Message(
+                    f"column {name!r} has {listing(marks)}, far from the card's cuts: if that"
+                    " stands for a missing value, say so ({na}).",
+                    na=marks,
+                )
+        if remark is not None:
+            said[name] = remark
+    return said
 
 
 def refuse_missing(counts: dict[str, int]) -> None:

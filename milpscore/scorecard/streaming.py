@@ -90,6 +90,7 @@ def predict_file(
     na: Sequence[str] = (),
     memory_limit: int | str | None = None,
     tell: Tell | None = None,
+    look: Callable[[pd.DataFrame], None] | None = None,
 ) -> int:
     """Apply a card to a file of any size.
 
@@ -118,6 +119,8 @@ def predict_file(
         Of CSV, as for :func:`milpscore.data.read_patterns`.
     tell : callable, optional
         Called with the rows done and all rows, which are not known of CSV.
+    look : callable, optional
+        Called with the features of the rows that were answered.
 
     Returns
     -------
@@ -146,15 +149,18 @@ def predict_file(
         typed = [pa.field(str(name), _type(pa, card, nothing, name)) for name in nothing.columns]
         schema = pa.schema([*kept, *typed])
         with _written(out, schema) as write:
-            for frame, own in batches:
+            for rows, own in batches:
+                frame = rows.apply(without_marks, na=na) if na else rows
                 try:
-                    found = answer(frame.apply(without_marks, na=na) if na else frame)
+                    found = answer(frame)
                 except MilpscoreError as error:
                     where = f"rows {done + 1} to {done + len(frame)} of {str(source)!r}"
                     raise type(error)(f"{where}: {error}") from error
                 answers = [_column(pa, found[field.name], field.type) for field in typed]
                 write(pa.Table.from_arrays([*own, *answers], schema=schema))
                 done += len(frame)
+                if look is not None:
+                    look(frame)
                 if tell is not None:
                     tell(done, max(done, total))
     return done

@@ -396,3 +396,30 @@ def test_three_decimals_alone_are_no_thousands(tmp_path: Path) -> None:
     table = patients(300).assign(share=lambda t: [f"{v / 1000:.3f}" for v in t.crp * 10])
     table.to_csv(path := tmp_path / "t.csv", index=False)
     assert read_table(path, "died")[0].share.dtype.kind == "f"
+
+
+def test_marks_among_new_rows_are_doubted(tmp_path: Path) -> None:
+    made = TABLES["sentinels"]()
+    clean, messy = made.write(tmp_path)
+    _, card = fitted(clean, made.target, "--features", "sbp,troponin", quiet=True)
+    doubted = run("predict", card, messy)
+    assert doubted.exit_code == 0
+    assert "'sbp' has -999 (96 rows) far outside its other values" in doubted.stderr
+    assert "say so (--na 9999)" in doubted.stderr
+    one = pd.DataFrame({"sbp": [-999], "troponin": [12]})
+    one.to_csv(tmp_path / "one.csv", index=False)
+    one.to_parquet(tmp_path / "one.parquet")
+    for path in (tmp_path / "one.csv", tmp_path / "one.parquet"):
+        doubted = run("predict", card, path, "--out", tmp_path / "out.csv")
+        assert "'sbp' has '-999', far from the card's cuts: if that stands" in doubted.stderr
+        assert "Warning" not in run("predict", card, path, "--na", "-999").stderr
+    assert "Warning" not in run("predict", card, clean).stderr
+
+
+def test_a_cell_that_is_no_number_is_named(tmp_path: Path) -> None:
+    _, card = fitted(TABLES["few"]().write(tmp_path)[0], "died", "--max-terms", 1)
+    (name,) = features(card)
+    pd.DataFrame({name: ["41", "about 70"]}).to_csv(tmp_path / "new.csv", index=False)
+    refused = run("predict", card, tmp_path / "new.csv")
+    assert refused.exit_code == 2
+    assert "('about 70')" in refused.output
