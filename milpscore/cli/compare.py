@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from milpscore.comparison import Comparison
     from milpscore.core.design import Design
 
+_FOLDS = 5
+"""Folds of a comparison if the rarer class has that many rows."""
+
 TIMED_LEGEND = "'whole' is the share of coefficients that are integers, AUC here Harrell's C."
 LEGEND = "'whole' is the share of coefficients that are integers, AUC the area under the ROC curve."
 
@@ -88,8 +91,12 @@ def compare_command(
         "Seconds of solving for the whole table, shared by the formulations; half of it goes "
         "to cross-validation."
     ),
-    cv: int = option(
-        SOLVE, "Folds of the cross-validation; 0 for none.", metavar="N", min=0, default=5
+    cv: int | None = option(
+        SOLVE,
+        "Folds of the cross-validation; 0 for none; by default 5, or one per row of the rarer "
+        "class.",
+        metavar="N",
+        min=0,
     ),
     draws: int = option(
         SOLVE,
@@ -131,8 +138,10 @@ def compare_command(
     if data.time is not None and report is not None:
         raise OptionError("--report of times is of one card: milpscore fit, then milpscore report")
     require_folder(report)
-    X, y, cutting, given = data.read(rows=bool(cv), times=common.get("times"))
+    X, y, cutting, given = data.read(rows=cv != 0, times=common.get("times"))
     binner = None if cutting is None else Binner(**vars(cutting))
+    if cv is None:
+        cv = _folds(X, y, given.get("sample_weight"), output.quiet)
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
         answer = compare(
@@ -170,6 +179,25 @@ def compare_command(
         raise typer.Exit(INTERRUPTED)
     if (answer.table["claim"] == "none").all():
         raise typer.Exit(NO_CARD)
+
+
+def _folds(X: Any, y: Any, weight: Any, quiet: bool) -> int:
+    """As many folds as the rarer class has rows, at most five; said where they are fewer."""
+    import numpy as np
+
+    from milpscore.data.survival import structured
+
+    if y is None:
+        labels, rows = X.y, X.rows * (X.weight > 0)
+    else:
+        labels = structured(y)[0] if getattr(y, "dtype", np.dtype(int)).names else np.asarray(y)
+        rows = np.ones(len(labels)) if weight is None else np.asarray(weight) > 0
+    rarer = min(int(rows[labels == label].sum()) for label in np.unique(labels))
+    folds = min(_FOLDS, rarer) if rarer > 1 else 0
+    if folds < _FOLDS:
+        done = f"{folds} folds" if folds else "no cross-validation"
+        say(f"Note: the rarer class has {rarer} row(s): {done} (--cv).", quiet)
+    return folds
 
 
 def _arguments(

@@ -423,3 +423,14 @@ def test_a_cell_that_is_no_number_is_named(tmp_path: Path) -> None:
     refused = run("predict", card, tmp_path / "new.csv")
     assert refused.exit_code == 2
     assert "('about 70')" in refused.output
+
+
+def test_a_comparison_of_few_rows_takes_fewer_folds(tmp_path: Path) -> None:
+    path = TABLES["few"]().write(tmp_path)[0]
+    more = ("--formulations", "slim", "--max-terms", 1, "--time-limit", 2)
+    done = run("compare", path, "--target", "died", *more)
+    assert done.exit_code == 0, done.output
+    assert "Note: the rarer class has 2 row(s): 2 folds (--cv)." in done.stderr
+    asked = run("compare", path, "--target", "died", *more, "--cv", 5)
+    assert asked.exit_code == 2
+    assert "folds from 2 to 2" in asked.output
