@@ -49,6 +49,11 @@ def same_number(cell: str, marks: Sequence[str]) -> bool:
         return False
 
 
+def folded(text: str) -> str:
+    """Return a text in small letters with single blanks."""
+    return " ".join(text.split()).casefold()
+
+
 def plain_cell(cell: str, cells: Mapping[str, Any]) -> str | None:
     """A cell as its column is read: empty where missing, None where it is not a number as asked."""
     if same_number(cell, cells["na"]):

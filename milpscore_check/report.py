@@ -27,7 +27,7 @@ _DATA = {
     "features?": v.maybe([v.text]), "weights_column?": v.maybe(v.text), "missing?": v.text,
     "class_weight?": v.class_weight, "decimal?": v.text, "encoding?": v.text,
     "levels?": v.maybe([v.label]), "cost?": v.text, "sheet?": v.maybe(v.text),
-    "merged?": v.of(bool), "time?": v.text, "entry?": v.text,
+    "merged?": v.of(bool), "as_spelled?": v.of(bool), "time?": v.text, "entry?": v.text,
 }  # fmt: skip
 _EVIDENCE = {"leaves": {"points": v.of(list), "tree": v.of(list)}, "none": {"reason": v.text}}
 _LAYOUT = {

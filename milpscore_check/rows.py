@@ -7,6 +7,7 @@ from fractions import Fraction
 from operator import mul
 from typing import Any
 
+from milpscore_check.cells import folded
 from milpscore_check.hazards import Life
 from milpscore_check.proof import Data, Named
 from milpscore_check.table import Feature, Table, cut, named
@@ -134,6 +135,10 @@ class Rows:
             if value not in (0, 1):
                 raise Refused(f"{text[:40]!r} in {self.target.name!r} is neither 0 nor 1")
             return 1 if value else -1
+        if isinstance(value, str) and not self.source.get("as_spelled"):
+            known = [*map(self.target.label, (label, against))]
+            alike = [own for own in known if own and folded(own) == folded(value)]
+            value = value if value in known else next(iter(alike), value)
         side = 1 if value == self.target.label(label) else -1
         if len(self.sides) < 100_000:
             self.sides[text] = side

@@ -435,7 +435,8 @@ class TableOptions(ColumnOptions, FileOptions):
     @property
     def source(self) -> dict[str, Any]:
         """How the table was read, for a certificate."""
-        written = {k: v for k, v in self.reading.items() if k in ("decimal", "encoding", "sheet")}
+        kept = ("decimal", "encoding", "sheet", "as_spelled")
+        written = {k: v for k, v in self.reading.items() if k in kept}
         further = {
             "positive": self.positive,
             "drop": self.left_out,

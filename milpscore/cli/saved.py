@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 NOT_PROVED = 1
 
-_READ = ("positive", "drop", "features", "decimal", "encoding", "sheet", "na")
+_READ = ("positive", "drop", "features", "decimal", "encoding", "sheet", "na", "as_spelled")
 """How a certificate's table was read."""
 
 TARGET = option(DATA, "Column with the labels; default: the certificate's.", metavar="COL")

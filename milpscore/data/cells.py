@@ -13,7 +13,7 @@ import pandas as pd
 from milpscore.core.design import CellRules, Column, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.policy import POLICY
-from milpscore_check.cells import MARKS, number_in, plain_cell, same_number
+from milpscore_check.cells import MARKS, folded, number_in, plain_cell, same_number
 
 _ASKED, _CELLS, _SAID, _WRITTEN = (
     f"milpscore.{what}" for what in ("asked", "cells", "said", "written")
@@ -221,9 +221,17 @@ def _spelt(texts: Sequence[str], rows: IntArray) -> CellRules:
     return CellRules(spelt=tuple(sorted(pairs)))
 
 
-def folded(text: str) -> str:
-    """Return a text in small letters with single blanks."""
-    return " ".join(text.split()).casefold()
+def folded_labels(y: pd.Series[Any], rows: Any = None) -> tuple[pd.Series[Any], list[str]]:
+    """Labels of one spelling each, and what is said of it; ``rows`` are those of each label."""
+    codes, found = pd.factorize(y)
+    if not all(isinstance(label, str) for label in found):
+        return y, []
+    count = np.bincount(codes[codes >= 0], rows, minlength=len(found))
+    spelt = _spelt([*found], count.astype(np.int64)).spelt
+    if not spelt:
+        return y, []
+    said = _spellings(str(y.name), spelt).replace("one category", "one label")
+    return y.replace(dict(spelt)), [said]
 
 
 def _remark(name: str, texts: Sequence[str], rows: IntArray, cells: CellRules) -> str:

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from milpscore.core.design import CellRules, Column, ColumnKind, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
-from milpscore.data.cells import folded, read_cells
+from milpscore.data.cells import read_cells
 from milpscore.data.checking import (
     as_frame,
     categories_of,
@@ -32,6 +32,7 @@ from milpscore.data.checking import (
     refuse_missing,
     to_numbers,
 )
+from milpscore_check.cells import folded
 
 
 class ColumnFile(Struct, forbid_unknown_fields=True, kw_only=True):

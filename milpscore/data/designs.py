@@ -22,6 +22,7 @@ from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.cells import (
     Writing,
     are_codes,
+    folded_labels,
     in_threes,
     is_code,
     may_be_thousands,
@@ -329,6 +330,9 @@ def read_table(
         bad = ~(numbers >= 0) | np.isinf(numbers)
         _refuse_lines(source, weight, bad, "value(s) that can be no weight", encoding)
     if not ordered:
+        if not written.get("as_spelled"):
+            y, said = folded_labels(y)
+            noted(frame, *said)
         y = one_against_rest(y, positive)
         encode_labels(y, positive)
     X = with_named_features(as_frame(frame[named]), None if features is None else named)

@@ -28,7 +28,7 @@ from milpscore.core.errors import (
     TooManyPatternsError,
     listing,
 )
-from milpscore.data.cells import Writing, cells_on, file_and_cells
+from milpscore.data.cells import Writing, cells_on, file_and_cells, folded_labels
 from milpscore.data.checking import (
     MAX_CELLS,
     class_factors,
@@ -472,19 +472,25 @@ class _Scan:
         if raw.isna().any():
             self._check_rows(int(rows[raw.isna()].sum()), 0, 0, 0, 1)
         labels = plain_values(raw).rename(self.target)
-        if len(labels) > 2 and (self.positive is None or callable(self.positive)):
-            each = zip(labels.tolist(), rows.tolist(), strict=True)
-            shown = listing((f"{label} ({n} rows)" for label, n in sorted(each, key=str)), 8)
+        if not self.writing.as_spelled:
+            labels, said = folded_labels(labels, rows.to_numpy())
+            self.said = [*self.said, *said]
+        each: dict[Any, int] = {}
+        for label, count in zip(labels.tolist(), rows.tolist(), strict=True):
+            each[label] = each.get(label, 0) + count
+        two = [*each]
+        if len(two) > 2 and (self.positive is None or callable(self.positive)):
+            known = sorted(each.items(), key=str)
+            shown = listing((f"{label} ({n} rows)" for label, n in known), 8)
             raise DataError(
-                f"column {self.target!r} has {len(labels)} distinct labels, {shown}: a score needs"
+                f"column {self.target!r} has {len(two)} distinct labels, {shown}: a score needs"
                 " two. Name the one to score against all others with {positive}=LABEL, or give"
                 " another column.",
                 positive=...,
             )
-        chosen = self.positive(labels.tolist()) if callable(self.positive) else self.positive
-        if chosen is None and len(labels) == 2:
-            two = labels.tolist()
-            chosen = two[positive_label(two, None, rows.tolist)]
+        chosen = self.positive(two) if callable(self.positive) else self.positive
+        if chosen is None and len(two) == 2:
+            chosen = two[positive_label(two, None, lambda: [*each.values()])]
         signs, classes = encode_labels(one_against_rest(labels, chosen), chosen)
         return _Labels(dict(zip(raw.tolist(), signs.tolist(), strict=True)), classes)
 

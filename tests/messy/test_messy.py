@@ -434,3 +434,28 @@ def test_a_comparison_of_few_rows_takes_fewer_folds(tmp_path: Path) -> None:
     asked = run("compare", path, "--target", "died", *more, "--cv", 5)
     assert asked.exit_code == 2
     assert "folds from 2 to 2" in asked.output
+
+
+@pytest.mark.parametrize("spelt", [True, False])
+def test_labels_that_several_people_typed(tmp_path: Path, spelt: bool) -> None:
+    table = patients()
+    ways = ["ja", "ja ", "JA", "ja", " ja"], ["nein", "Nein", "nein", "NEIN", "nein"]
+    table["died"] = [ways[1 - died][k % 5] for k, died in enumerate(table.died)]
+    table.to_csv(path := tmp_path / "t.csv", index=False)
+    if spelt:
+        refused = run("fit", path, "--target", "died", "--as-spelled")
+        assert refused.exit_code == 2
+        assert "7 distinct labels" in refused.output
+    options = ("--as-spelled", "--positive", "ja") if spelt else ()
+    proof = tmp_path / "proof.json"
+    done, card = fitted(path, "died", *options, "--certificate", proof, "--max-terms", 2)
+    said = "column 'died': spellings that differ in blanks or capitals alone are one label: 'ja'"
+    assert (said in done.stderr) == (not spelt)
+    other = "not ja" if spelt else "nein"
+    assert json.loads(card.read_text())["classes"] == [other, "ja"]
+    assert ("(223 of 1,200 rows)" in done.stderr) == (not spelt)
+    parts = {part: status for part, status, _ in check(path, proof)}
+    assert parts["data"] == parts["card"] == parts["objective"] == "proved"
+    assert "refuted" not in run("verify", proof, path).output
+    patterns = read_patterns(path, "died", progress=False, as_spelled=spelt, positive="ja")
+    assert patterns.classes == (other, "ja")
