@@ -107,3 +107,15 @@ def test_a_tree_looks_at_the_clock_while_it_moves_points_beside_many_rows(hand, 
     result = solve(risk_score(X, y, max_terms=5), "tree", time_limit=2)
     assert result.card.nonzeros
     assert hand.at - began <= 2 + 1
+
+
+def test_a_fast_card_takes_no_longer_than_its_fit(hand, monkeypatch):
+    def made(statement, work, least):
+        hand.at += 4
+        monkeypatch.setattr(making, "seconds", making.seconds + 4)
+        return statement.empty_card(), statement.empty_card()
+
+    monkeypatch.setattr(fitting, "fast_cards", made)
+    design = make_design([[0], [1], [1], [0]], [0, 1, 1, 0])
+    _, result = fitting.fit_card(design, "slim", heuristic=True)
+    assert result.solve_seconds == 0.0
