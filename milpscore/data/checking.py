@@ -33,6 +33,7 @@ from milpscore.core.errors import (
 )
 from milpscore.data.cells import read_cells, said_of
 from milpscore.data.policy import POLICY
+from milpscore_check.cells import number_in
 
 RawKind = Literal["numeric", "boolean", "text", "category"]
 
@@ -429,6 +430,7 @@ def odd_text(series: pd.Series[Any], rows: int | None = None) -> str | None:
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
     if numbers.any() and not numbers.all() and numbers.mean() >= 0.5:
         odd = [text for text, number in zip(texts, numbers, strict=True) if not number]
+        odd = [text for text in odd if number_in(text, ".") is None] or odd  # what is in the way
         return (
             f"column {series.name!r} is text, though most of its values are numbers; not so"
             f" {listing(odd)}. If these mark missing values, name them (--na)."

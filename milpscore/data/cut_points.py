@@ -366,10 +366,12 @@ def _grouped(
     if not own:
         return [], None
     found[0] = replace(found[0], others=rest)
-    return found, (
+    said = (
         f"text column {str(series.name)!r} has {len(texts)} categories: the {len(own)} most"
         f" frequent have a column each, the other {len(rest)} none. --features keeps all."
     )
+    odd = odd_text(series) or ""
+    return found, f"{said} {odd[0].upper()}{odd[1:]}" if _READ_OTHERWISE[-1] in odd else said
 
 
 def _listed(left_out: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from messy_tables import TABLES, csv, excel, long_line, patients
@@ -459,3 +460,16 @@ def test_labels_that_several_people_typed(tmp_path: Path, spelt: bool) -> None:
     assert "refuted" not in run("verify", proof, path).output
     patterns = read_patterns(path, "died", progress=False, as_spelled=spelt, positive="ja")
     assert patterns.classes == (other, "ja")
+
+
+def test_texts_that_keep_a_column_from_being_numbers_are_named(tmp_path: Path) -> None:
+    table, rough = patients(), np.random.default_rng(0).random(1200) < 0.12
+    table["sbp"] = [
+        f"ca. {v:.0f}" if k else f"{v:.0f}" for v, k in zip(table.sbp, rough, strict=True)
+    ]
+    table.loc[::40, "sbp"] = "<70"
+    table.to_csv(path := tmp_path / "t.csv", index=False)
+    X, y = read_table(path, "died")
+    (said,) = [each for each in Binner().fit_design(X, y).warnings if "'sbp'" in each]
+    assert "most frequent have a column each" in said
+    assert "Column 'sbp' is text, though most of its values are numbers; not so 'ca. 1" in said
