@@ -132,7 +132,8 @@ def questions(texts: Texts, writing: Writing) -> tuple[dict[str, CellRules], lis
     certain = [signs[0][0] for signs in possible.values() if len(signs) == 1 and signs[0] != "."]
     comma = writing.decimal == "," or certain.count(",") > certain.count(".")
     commas = comma or any(signs and {s[0] for s in signs} == {","} for signs in possible.values())
-    cells, said = {}, []
+    cells: dict[str, CellRules] = {}
+    said: list[str] = []
     for name, (own, rows) in texts.items():
         if signs := possible[name]:
             made = _numbers(own, rows, _chosen(signs, own, comma, commas, writing.thousands))
@@ -141,8 +142,7 @@ def questions(texts: Texts, writing: Writing) -> tuple[dict[str, CellRules], lis
         if made == CellRules():
             continue
         cells[name] = made
-        if remark := _remark(name, own, rows, made):
-            said.append(remark)
+        said += filter(None, [_remark(name, own, rows, made), _shares(name, own, made)])
     return cells, said
 
 
@@ -256,6 +256,21 @@ def _remark(name: str, texts: Sequence[str], rows: IntArray, cells: CellRules) -
     doubtful = shown and re.search(r"[.,]\d{3}\b", shown[0])
     doubt = " (--thousands and --decimal say otherwise)" if doubtful else ""
     return f"column {name!r} is read as numbers: {', '.join(said)}{doubt}."
+
+
+def _shares(name: str, texts: Sequence[str], cells: CellRules) -> str:
+    """The doubt about shares of one beside per cent, in one line; empty where there are none."""
+    if cells.unit != "%":
+        return ""
+    found = {text: number for text in texts if (number := number_in(text, cells.signs))}
+    shares = [text for text, (value, unit) in found.items() if not unit and 0 < value <= 1]
+    percent = [text for text, (_, unit) in found.items() if unit]
+    if not shares or min(found[text][0] for text in percent) <= 1:
+        return ""
+    return (
+        f"column {name!r} is read as numbers, and has {shares[0]!r} beside {percent[0]!r}: if that"
+        " is a share, write both alike."
+    )
 
 
 def _points(name: str, texts: Sequence[str]) -> str:

@@ -79,16 +79,17 @@ class Field:
 
 def card_fields(card: Scorecard) -> Iterator[Field]:
     """Yield what a card asks for: the one view of every form that adds up."""
+    units = {column.feature: column.cells.unit for column in card.columns if column.cells}
     for lines in card.lines:
         if lines.printed:
-            yield from _fields(lines)
+            yield from _fields(lines, units.get(lines.name, ""))
 
 
-def _fields(lines: FeatureLines) -> Iterator[Field]:
+def _fields(lines: FeatureLines, written: str) -> Iterator[Field]:
     """Yield a number to type, or a choice per group of lines."""
     rows = [row for group in lines.groups for row in group]
     label = (rows or lines.everything)[0].feature
-    unit = next((row.unit for row in rows if row.unit), "")
+    unit = next((row.unit for row in rows if row.unit), printable(written))
     if any(row.kind in ("interval", "numeric") for row in rows):
         yield Field(label, unit, lines.groups, lines.in_full, False, lines.base, lines.missing)
         return

@@ -473,3 +473,18 @@ def test_texts_that_keep_a_column_from_being_numbers_are_named(tmp_path: Path) -
     (said,) = [each for each in Binner().fit_design(X, y).warnings if "'sbp'" in each]
     assert "most frequent have a column each" in said
     assert "Column 'sbp' is text, though most of its values are numbers; not so 'ca. 1" in said
+
+
+def test_shares_beside_per_cent_are_doubted_and_units_shown(tmp_path: Path) -> None:
+    table = patients()
+    table["crp"] = [f"{value} mg/l" for value in table.crp]
+    table["o2"] = [f"{80 + k % 20} %" if k % 9 else f"0.{80 + k % 20}" for k in range(1200)]
+    table.to_csv(path := tmp_path / "t.csv", index=False)
+    done, card = fitted(path, "died", "--features", "crp,age,o2")
+    assert "'o2' is read as numbers, and has '0.80' beside '81 %': if that is a" in done.stderr
+    page = tmp_path / "page.html"
+    assert run("card", card, "--format", "calculator", "--out", page).exit_code == 0
+    assert '"unit": "mg/l"' in page.read_text(encoding="utf-8")
+    table["o2"] = [f"{80 + k % 20} %" if k % 9 else f"{80 + k % 20}" for k in range(1200)]
+    table.to_csv(path, index=False)
+    assert "write both alike" not in fitted(path, "died")[0].stderr
