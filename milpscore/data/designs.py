@@ -28,6 +28,7 @@ from milpscore.data.cells import (
     may_be_thousands,
     noted,
     questioned,
+    said_of,
     with_cells,
     without_marks,
 )
@@ -59,6 +60,7 @@ from milpscore_check.cells import tidy_names
 Source: TypeAlias = Any
 Missing = Literal["error", "bin"]
 
+_SHORT = "fewer fields than the header"
 _TIDIED = "milpscore.tidied"
 """A note on a DataFrame: names that were made, with what stood in the header."""
 
@@ -73,6 +75,7 @@ def read_frame(
     as_spelled: bool = False,
     sheet: str | None = None,
     as_text: Collection[str] = (),
+    whole: str | None = None,
 ) -> pd.DataFrame:
     """Read a table with clean column names.
 
@@ -101,6 +104,8 @@ def read_frame(
         Of a workbook; by default the first.
     as_text : collection of str
         Columns of a CSV file to be read as text.
+    whole : str, optional
+        The column in which ``na`` stands for nothing else: that of the labels.
 
     Returns
     -------
@@ -134,6 +139,8 @@ def read_frame(
         frame = with_names(frame, tidy)
     found = as_frame(frame)
     for name in found.columns if na else ():
+        if whole is not None and name == _known(whole, tidy):
+            continue
         if (plain := without_marks(found[name], na)) is not found[name]:
             found = found.assign(**{name: plain})
     found.attrs = {
@@ -229,7 +236,7 @@ def _ragged(source: Any, codec: str, sep: str, width: int, *, longer: bool) -> s
                 odd.append(f"line {begins} has {len(row)}")
             begins = records.line_num + 1
     more = f" and {len(odd) - 3} more lines" if len(odd) > 3 else ""
-    kind = "more fields than the header has names" if longer else "fewer fields than the header"
+    kind = "more fields than the header has names" if longer else _SHORT
     return f"{kind} ({width}): {', '.join(odd[:3])}{more}" if odd else ""
 
 
@@ -318,13 +325,14 @@ def read_table(
     """
     if missing not in {"error", "bin"}:
         raise OptionError("{missing} is unknown; use 'error' or 'bin'.", missing=missing)
-    frame = read_frame(source, **written)
+    frame = read_frame(source, **written, whole=target)
     encoding = written.get("encoding", "utf-8")
     taken, named = uses(list(frame.columns), target, weights, drop, features)
     if features is None:
         named = _without_spare(frame, named)
     y, weight = frame[taken[0]], frame[taken[-1]]
-    _refuse_lines(source, y, y.isna(), "missing label(s)", encoding)
+    short = next((each for each in said_of(frame) if each.startswith(_SHORT)), "")
+    _refuse_lines(source, y, y.isna(), "missing label(s)", encoding, short)
     if weights is not None:
         numbers = pd.to_numeric(weight, errors="coerce")
         bad = ~(numbers >= 0) | np.isinf(numbers)
@@ -341,6 +349,13 @@ def read_table(
     return (X, y) if weights is None else (X, y, weight)
 
 
+def _known(name: Any, names: Sequence[str]) -> str:
+    """The clean name that a given one means: "#8" is the eighth."""
+    text = str(name).strip()
+    place = int(text[1:]) if re.fullmatch(r"#\d{1,6}", text) and text not in names else 0
+    return names[place - 1] if 0 < place <= len(names) else text
+
+
 def uses(
     names: Sequence[str],
     target: str,
@@ -349,16 +364,9 @@ def uses(
     features: Sequence[str] | None,
 ) -> tuple[list[str], list[str]]:
     """Labels' and weights' columns, and the features, of a table with clean names."""
-
-    # the table's names were stripped, so the given ones are too
-    def known(name: Any) -> str:
-        text = str(name).strip()
-        place = int(text[1:]) if re.fullmatch(r"#\d{1,6}", text) and text not in names else 0
-        return names[place - 1] if 0 < place <= len(names) else text
-
-    taken = [known(name) for name in (target, weights) if name is not None]
-    left_out = list(dict.fromkeys(map(known, drop)))
-    wanted = None if features is None else [*map(known, features)]
+    taken = [_known(name, names) for name in (target, weights) if name is not None]
+    left_out = list(dict.fromkeys(_known(name, names) for name in drop))
+    wanted = None if features is None else [_known(name, names) for name in features]
     for name in [*taken, *left_out, *(wanted or ())]:
         if name not in names:
             raise DataError(f"there is no column {name!r}; {near_matches(name, names)}")
@@ -430,9 +438,10 @@ def one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
 
 
 def _refuse_lines(
-    source: Source, column: pd.Series[Any], bad: pd.Series[Any], what: str, encoding: str
-) -> None:
-    """Refuse a column with bad rows, counted as the lines of the file."""
+    source: Source, column: pd.Series[Any], bad: pd.Series[Any], what: str, encoding: str,
+    why: str = "",
+) -> None:  # fmt: skip
+    """Refuse a column with bad rows, counted as the lines of the file; ``why`` is said of these."""
     rows = np.flatnonzero(bad.to_numpy())
     if not rows.size:
         return
@@ -444,6 +453,7 @@ def _refuse_lines(
     raise DataError(
         f"column {column.name!r} has {rows.size} {what}, in {where}"
         f" {', '.join(map(str, places[:5]))}{more}: fill in, or drop these rows."
+        + (f" The file has {why}" if why else "")
     )
 
 

@@ -488,3 +488,25 @@ def test_shares_beside_per_cent_are_doubted_and_units_shown(tmp_path: Path) -> N
     table["o2"] = [f"{80 + k % 20} %" if k % 9 else f"{80 + k % 20}" for k in range(1200)]
     table.to_csv(path, index=False)
     assert "write both alike" not in fitted(path, "died")[0].stderr
+
+
+def test_a_line_that_ends_before_its_label_is_counted(tmp_path: Path) -> None:
+    lines = csv(patients(50)).splitlines()
+    lines[3] = lines[3].rpartition(",")[0]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    refused = run("fit", tmp_path / "t.csv", "--target", "died")
+    assert refused.exit_code == 2
+    assert "1 missing label(s), in line of the file 4" in refused.output
+    assert "The file has fewer fields than the header (7): line 4 has 6" in refused.output
+
+
+@pytest.mark.parametrize("target", ["died", "#7"])
+def test_marks_of_missing_values_are_no_labels(tmp_path: Path, target: str) -> None:
+    table = patients(300)
+    table.loc[::9, "sbp"] = 0
+    table.to_csv(path := tmp_path / "t.csv", index=False)
+    X, y = read_table(path, target, na=["0"])
+    assert y.tolist() == table.died.tolist()
+    assert X.sbp.isna().sum() == 34
+    fitted(path, target, "--na", "0")
+    assert read_patterns(path, "died", na=["0"], progress=False).classes == (0, 1)
