@@ -338,10 +338,9 @@ def read_table(
         bad = ~(numbers >= 0) | np.isinf(numbers)
         _refuse_lines(source, weight, bad, "value(s) that can be no weight", encoding)
     if not ordered:
-        if not written.get("as_spelled"):
-            y, said = folded_labels(y)
-            noted(frame, *said)
-        y = one_against_rest(y, positive)
+        y, said = (y, []) if written.get("as_spelled") else folded_labels(y)
+        y = one_against_rest(y, positive, said)
+        noted(frame, *said)
         encode_labels(y, positive)
     X = with_named_features(as_frame(frame[named]), None if features is None else named)
     if missing == "error":
@@ -411,14 +410,17 @@ def refuse_nameless(names: Sequence[str]) -> None:
         )
 
 
-def one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
-    """Labels of three and more classes as the positive one and the rest; two stay as they are."""
+def one_against_rest(y: pd.Series[Any], positive: Any, said: Sequence[str] = ()) -> pd.Series[Any]:
+    """Labels of three and more classes as the positive one and the rest; two stay as they are.
+
+    ``said`` is what was said of their spellings.
+    """
     texts = {str(label): label for label in y.unique().tolist()}
     shown = listing(texts, 8)
     if len(texts) < 2:
         raise DataError(
             f"column {y.name!r} holds {shown} in all {len(y)} row(s), and a score needs two labels:"
-            " check the column, or the filter the rows come from."
+            f" {' '.join(['check the column, or the filter the rows come from.', *said])}"
         )
     if len(texts) > 2 and positive is None:
         raise DataError(

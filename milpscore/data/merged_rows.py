@@ -472,9 +472,9 @@ class _Scan:
         if raw.isna().any():
             self._check_rows(int(rows[raw.isna()].sum()), 0, 0, 0, 1)
         labels = plain_values(raw).rename(self.target)
-        if not self.writing.as_spelled:
-            labels, said = folded_labels(labels, rows.to_numpy())
-            self.said = [*self.said, *said]
+        spelt = self.writing.as_spelled
+        labels, said = (labels, []) if spelt else folded_labels(labels, rows.to_numpy())
+        self.said = [*self.said, *said]
         each: dict[Any, int] = {}
         for label, count in zip(labels.tolist(), rows.tolist(), strict=True):
             each[label] = each.get(label, 0) + count
@@ -491,7 +491,7 @@ class _Scan:
         chosen = self.positive(two) if callable(self.positive) else self.positive
         if chosen is None and len(two) == 2:
             chosen = two[positive_label(two, None, lambda: [*each.values()])]
-        signs, classes = encode_labels(one_against_rest(labels, chosen), chosen)
+        signs, classes = encode_labels(one_against_rest(labels, chosen, said), chosen)
         return _Labels(dict(zip(raw.tolist(), signs.tolist(), strict=True)), classes)
 
     # ------------------------------------------------------------ the second pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from milpscore.certificate import Certificate
 from milpscore.cli.app import app
+from milpscore.core.errors import DataError
 from milpscore.data import Binner, read_frame, read_patterns, read_table, sources
 from milpscore.estimators import RiskScoreClassifier
 from milpscore.formulations import FORMULATIONS
@@ -460,6 +462,10 @@ def test_labels_that_several_people_typed(tmp_path: Path, spelt: bool) -> None:
     assert "refuted" not in run("verify", proof, path).output
     patterns = read_patterns(path, "died", progress=False, as_spelled=spelt, positive="ja")
     assert patterns.classes == (other, "ja")
+    table.replace({"died": dict.fromkeys(ways[1], "Ja")}).to_csv(path, index=False)
+    for read in (read_table, partial(read_patterns, progress=False)):
+        with pytest.raises(DataError, match=r"two labels: .* 'Ja' for .*\(--as-spelled keeps them"):
+            read(path, "died")
 
 
 def test_texts_that_keep_a_column_from_being_numbers_are_named(tmp_path: Path) -> None:
