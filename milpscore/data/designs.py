@@ -202,15 +202,19 @@ def _read_csv(
 
 def _in_threes(source: Any, frame: pd.DataFrame, file: Mapping[str, Any], asked: bool) -> list[int]:
     """The columns whose decimals may be thousands: three digits stand behind every point."""
-    words = [k for k, kind in enumerate(frame.dtypes) if kind.kind not in "iufb"]
-    numbers = [k for k, kind in enumerate(frame.dtypes) if kind.kind == "f"]
+    rows = None if asked else 1000  # these decide
+    values = {
+        k: frame.iloc[:rows, k].to_numpy()
+        for k, kind in enumerate(frame.dtypes)
+        if kind.kind == "f" and may_be_thousands(frame.iloc[:rows, k].to_numpy(), True)
+    }
+    words = [k for k, kind in enumerate(frame.dtypes) if values and kind.kind not in "iufb"]
     first = (frame.iloc[:1000, k].dropna().astype(str) for k in words)
     decimals = r"[+-]?\d+,(?:\d\d?|\d{4,})"
     commas = asked or any(len(own) and own.str.fullmatch(decimals).mean() > 0.5 for own in first)
-    maybe = [k for k in numbers if may_be_thousands(frame.iloc[:, k].to_numpy(), commas)]
+    maybe = [k for k, own in values.items() if may_be_thousands(own, commas)]
     if not maybe:
         return []
-    rows = None if asked else 1000
     texts = pd.read_csv(source, usecols=maybe, nrows=rows, dtype=str, **file)
     return [k for j, k in enumerate(maybe) if in_threes(texts.iloc[:, j].dropna().unique())]
 
