@@ -75,7 +75,7 @@ def read_frame(
     as_spelled: bool = False,
     sheet: str | None = None,
     as_text: Collection[str] = (),
-    whole: str | None = None,
+    unmarked: str | None = None,
 ) -> pd.DataFrame:
     """Read a table with clean column names.
 
@@ -104,7 +104,7 @@ def read_frame(
         Of a workbook; by default the first.
     as_text : collection of str
         Columns of a CSV file to be read as text.
-    whole : str, optional
+    unmarked : str, optional
         The column in which ``na`` stands for nothing else: that of the labels.
 
     Returns
@@ -139,7 +139,7 @@ def read_frame(
         frame = with_names(frame, tidy)
     found = as_frame(frame)
     for name in found.columns if na else ():
-        if whole is not None and name == _known(whole, tidy):
+        if unmarked is not None and name == _known(unmarked, tidy):
             continue
         if (plain := without_marks(found[name], na)) is not found[name]:
             found = found.assign(**{name: plain})
@@ -329,7 +329,7 @@ def read_table(
     """
     if missing not in {"error", "bin"}:
         raise OptionError("{missing} is unknown; use 'error' or 'bin'.", missing=missing)
-    frame = read_frame(source, **written, whole=target)
+    frame = read_frame(source, **written, unmarked=target)
     encoding = written.get("encoding", "utf-8")
     taken, named = uses(list(frame.columns), target, weights, drop, features)
     if features is None:
