@@ -175,7 +175,10 @@ def test_against_a_program_by_hand(loss: str, whole: bool) -> None:
 
 def test_four_realisations_agree() -> None:
     program = perspective(noisy(60, 5, seed=2), lam=0.03, l0_penalty=0.01, max_terms=2, whole=True)
-    table = compare_realisations(program).table.set_index("solver")
+    found = compare_realisations(program).table
+    pairs = found[found["realisation"] == "pairwise"]  # under the logistic loss there is none
+    assert pairs["message"].str.contains("squared").all()
+    table = found.drop(pairs.index).set_index("solver")
     assert np.ptp(table.loc[["ecos", "clarabel", "proximal"], "objective"]) < 1e-6
     assert table.loc["tree", "objective"] >= table.loc["ecos", "bound"] - 1e-9
     assert program.exact().statement.max_terms == 2
