@@ -25,6 +25,7 @@ from milpscore.data import (
     survival_target,
 )
 from milpscore.data.checking import patient_codes
+from milpscore.data.survival import labels_by_event
 from milpscore.fitting import fit_card
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
@@ -145,7 +146,7 @@ def card_worth(
     MilpscoreError
         The program cannot be stated on a part of the rows.
     MissingDependencyError
-        Of times: scikit-survival is not installed.
+        The program is one of times, and scikit-survival is not installed.
     """
     assert result.card is not None
     design, random = program.statement.design, np.random.default_rng(random_state)
@@ -191,7 +192,7 @@ def _folds(
         wanted = min(size, max(2 * POLICY.folds, round(size * cap / total)))
         drawn = random.choice(size, wanted, replace=False) if sampled else np.arange(size)
         sides.append(random.permutation(places[np.searchsorted(counts.cumsum(), drawn, "right")]))
-        if size < 2 * POLICY.folds and not (size == 0 and hasattr(design, "time")):
+        if size < 2 * POLICY.folds and not (size == 0 and isinstance(design, SurvivalDesign)):
             raise DataError(
                 f"the rarer class has {size} rows, too few to judge the card on new ones"
             )
@@ -306,7 +307,7 @@ def _parts(design: Design, folds: Any, table: Any, cutting: Any) -> Iterator[tup
         )
         if table is not None:
             make = make_design if cutting is None else cutting.design
-            labels = made.y > 0 if (made.y < 0).any() else np.arange(len(train)) % 2 == 1
+            labels = labels_by_event(made.y > 0) > 0
             cut = make(table.iloc[train], labels, sample_weight=made.weight, positive=True)
             held_out = apply_columns(cut.columns, table.iloc[test], unseen="zero")
             if isinstance(made, SurvivalDesign):
@@ -374,7 +375,7 @@ def _totals(X: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
 def _auc(design: Design, totals: FloatArray) -> float:
     """Weighted area under the ROC curve, as ``metrics.auc`` without loading scikit-learn.
 
-    Of times Harrell's C.
+    Times have Harrell's C in its place.
     """
     if isinstance(design, SurvivalDesign):
         return concordance(design.event, design.time, totals)

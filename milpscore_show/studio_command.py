@@ -20,7 +20,7 @@ from milpscore.cli.groups import (
     featured,
     option,
 )
-from milpscore.cli.survival import timed_card
+from milpscore.cli.survival import survival_options
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def studio_command(
     from milpscore_show.studio.server import require_web, serve
 
     require_web()
-    card = timed_card(card, data)
+    card = survival_options(card, data)
     arguments = card.arguments(limits)
     arguments["max_terms"] = arguments.get("max_terms")
     in_use = None

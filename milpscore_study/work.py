@@ -742,7 +742,7 @@ def _as_stated(part: Part, fit: Fit) -> Part:
 def _judged(result: Result, part: Part) -> dict[str, Any]:
     """How an answer does: a card by its exact rule, real coefficients by w.x + b >= 0.
 
-    Of times to an event the AUC is Harrell's C.
+    The AUC of times to an event is Harrell's C.
     """
     design = part.train
     rule = result.rule(design.step)
@@ -752,7 +752,7 @@ def _judged(result: Result, part: Part) -> dict[str, Any]:
             totals = rule.totals(rows.X, result.coefficients)
             if isinstance(rows, SurvivalDesign):
                 found |= {
-                    f"{name}_auc": metrics.order_of(rows, totals),
+                    f"{name}_auc": metrics.concordance_of(rows, totals),
                     f"{name}_rows": int(rows.rows[rows.weight > 0].sum()),
                 }
                 continue

@@ -43,7 +43,7 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.cli.sites import filled_in
-from milpscore.cli.survival import survival_report, timed_card
+from milpscore.cli.survival import survival_options, survival_report
 from milpscore.cli.words import WordOptions
 from milpscore.core.clock import Clock
 from milpscore.core.errors import (
@@ -141,7 +141,7 @@ def fit_command(
     from milpscore.scorecard import Scorecard
     from milpscore.scorecard.decisions import DecisionBy
 
-    card = timed_card(card, data, at, threshold_by=threshold_by, sample=sample)
+    card = survival_options(card, data, at, threshold_by=threshold_by, sample=sample)
     arguments = card.arguments(limits)
     if threshold_by is not None:
         DecisionBy.of(threshold_by)
@@ -488,7 +488,7 @@ def export_command(
     ),
 ) -> None:
     """Write a program as an LP or MPS file; of a smooth loss the tangents are found first."""
-    card = timed_card(card, data)
+    card = survival_options(card, data)
     arguments = card.arguments(limits)
     if (model is None) == (out is None):
         raise OptionError("name one file to write, ending in .mps or .lp: --out FILE")

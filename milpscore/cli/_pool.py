@@ -43,7 +43,7 @@ from milpscore.cli.groups import (
     option,
     settable,
 )
-from milpscore.cli.survival import timed_card
+from milpscore.cli.survival import survival_options
 from milpscore.core.errors import DataError, OptionError, near_matches
 from milpscore.core.writing import write_text
 from milpscore.formulations import card_builder
@@ -118,7 +118,7 @@ def pool_command(
     """
     from milpscore import pools
 
-    card = timed_card(card, data, by=by)
+    card = survival_options(card, data, by=by)
     arguments = card.arguments(limits)
     asked: dict[str, Any] = {
         "epsilon": epsilon,

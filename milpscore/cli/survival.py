@@ -22,7 +22,7 @@ DEFAULT_NAMES = "risk-score,slim,hinge"
 """The formulations that are compared unless others are named."""
 
 
-def timed_card(
+def survival_options(
     card: CardOptions, data: DataOptions, further: Any = None, **refused: Any
 ) -> CardOptions:
     """Return the options of a card, of a survival score where times are named."""
@@ -60,7 +60,8 @@ def timed_table(
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Return the features, events with their times, and how columns are cut.
 
-    Of a table beyond memory, the design that is merged within the cuts of ``times``, and nothing.
+    A table beyond memory gives the design that is merged within the cuts of ``times``, and nothing
+    beside it.
     """
     from milpscore.data import read_frame, survival_target
     from milpscore.data.sources import at_size

@@ -278,12 +278,12 @@ def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]
 def _judge(result: Result, step: Any, on: Design) -> tuple[float, float]:
     """Return accuracy and AUC, of a card by its exact rule, of a relaxation by w.x + b >= 0.
 
-    Of times there is no accuracy, and Harrell's C is what the AUC is of two classes.
+    Times have no accuracy, and Harrell's C in the place of the AUC.
     """
     rule = result.rule(step)
     totals = rule.totals(on.X, result.coefficients)
     if isinstance(on, SurvivalDesign):
-        return math.nan, metrics.order_of(on, totals)
+        return math.nan, metrics.concordance_of(on, totals)
     return (
         metrics.accuracy(on.y > 0, rule.positive(totals), on.weight),
         metrics.auc(on.y, totals, on.weight),

@@ -692,6 +692,17 @@ class _Scan:
 
     # ------------------------------------------------------------ the last pass
 
+    def groups(
+        self, keys: list[str], figures: list[Value], columns: int, drawn: tuple[float, int] | None
+    ) -> pd.DataFrame:
+        """Figures of each group of equal keys; SizeError where a design cannot hold as many."""
+        where, most = self._and.removeprefix(" AND "), _most_patterns(columns)
+        asked = Ask("merging rows", keys, figures, where, most + 1, drawn=drawn)
+        (found,) = self.rows.ask(asked)
+        if len(found) > most:
+            raise _too_many(f"more than {most:,}", most)
+        return found
+
     def design(
         self,
         learned: Learned,
@@ -704,12 +715,7 @@ class _Scan:
         if relearn is None and self.weights is not None:
             self._look(())
         keys = [*reading.keys, self.key_of(self.target)]
-        where = self._and.removeprefix(" AND ")
-        most = _most_patterns(len(learned.columns))
-        asked = Ask("merging rows", keys, self._figures, where, most + 1, drawn=drawn)
-        (found,) = self.rows.ask(asked)
-        if len(found) > most:
-            raise _too_many(f"more than {most:,}", most)
+        found = self.groups(keys, self._figures, len(learned.columns), drawn)
         target = found[f"k{len(keys) - 1}"]
         if "labels" not in vars(self):
             each = found["v0"].groupby(target, dropna=False).sum().reset_index()

@@ -23,17 +23,14 @@ from milpscore.data.designs import doubts, uses
 from milpscore.data.merged_rows import (
     _cutting,
     _Labels,
-    _most_patterns,
     _Scan,
-    _too_many,
 )
 from milpscore.data.sources import Ask, Value, literal, opened
 from milpscore.data.sql_codes import Reading, _compared, plain_values
 from milpscore.data.survival import (
     SurvivalDesign,
+    cuts_of,
     events_of,
-    given_cuts,
-    quantile_times,
     timed,
 )
 
@@ -101,7 +98,7 @@ def read_times(
         scan.kept = named if features is not None else ()
         scan.question(writing)
         scan.check_times()
-        scan.ends = scan.cuts_of(times)
+        scan.ends = scan.cut_times(times)
         found = scan.cut(_cutting(binner), None)
         assert isinstance(found, SurvivalDesign)
         return found
@@ -157,7 +154,7 @@ class _TimedScan(_Scan):
                 raise DataError(f"{int(count)} row(s) have {what}: correct or drop them")
         self.longest = float(longest)
 
-    def cuts_of(self, times: Any) -> FloatArray:
+    def cut_times(self, times: Any) -> FloatArray:
         """The ends of the intervals of time."""
         events = [label for label, side in self.labels.signs.items() if side > 0]
         said = [literal(label) if isinstance(label, str) else str(label) for label in events]
@@ -168,9 +165,7 @@ class _TimedScan(_Scan):
             raise DataError("no row with weight has an event: there is nothing to tell rows apart")
         found = found.sort_values("k0")
         ends = found["k0"].to_numpy(np.float64)
-        if isinstance(times, int | np.integer) and not isinstance(times, bool):
-            return quantile_times(ends, self._mass(found), int(times))
-        return given_cuts(times, ends)
+        return cuts_of(times, ends, self._mass(found))
 
     @property
     def _begin(self) -> str:
@@ -202,12 +197,7 @@ class _TimedScan(_Scan):
             Value(f"sum(({mass} * {read} * {unit!r}::DOUBLE)::HUGEINT)", "DOUBLE")
             for read in (end, begin)
         ]
-        most = _most_patterns(len(learned.columns))
-        where = self._and.removeprefix(" AND ")
-        asked = Ask("merging rows", keys, [*self._figures, *sums], where, most + 1)
-        (found,) = self.rows.ask(asked)
-        if len(found) > most:
-            raise _too_many(f"more than {most:,}", most)
+        found = self.groups(keys, [*self._figures, *sums], len(learned.columns), drawn)
         found = found.sort_values([f"k{j}" for j in range(len(keys))], ignore_index=True)
         X = reading.values(found)
         if relearn is not None:

@@ -19,7 +19,7 @@ from milpscore.core.design import (
     plain_label,
     unmasked,
 )
-from milpscore.core.errors import DataError, FormulationError, listing
+from milpscore.core.errors import DataError, FormulationError, is_number, is_whole, listing
 from milpscore.data.checking import positive_label
 from milpscore.data.designs import make_design
 
@@ -243,15 +243,19 @@ def labels_by_event(event: BoolArray) -> IntArray:
     return event.astype(np.int64) if not event.all() else np.arange(len(event)) % 2
 
 
-def quantile_times(ends: FloatArray, weight: FloatArray, count: int) -> FloatArray:
-    """Return at most ``count`` quantiles of times of events, ascending as they are given."""
-    mass = np.cumsum(weight)  # a weight of 2 is two rows
-    goals = np.arange(1, count + 1) / count * mass[-1] * (1.0 - 1e-12)
-    return np.unique(ends[np.searchsorted(mass, goals)])
+def cuts_of(times: Any, ends: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the ends of intervals of time, (K,): that many quantiles of events, or those given.
 
-
-def given_cuts(times: Any, ends: FloatArray) -> FloatArray:
-    """Return cuts as an array, checked; no event, of times in ascending order, lies beyond them."""
+    ``ends`` are the times of events, ascending, and ``weight`` what lies at each, (m,).
+    """
+    if is_number(times):
+        if not is_whole(times, 1):
+            raise FormulationError(
+                f"{{times}} must be a whole number >= 1, got {times!r}", times=...
+            )
+        count, mass = int(times), np.cumsum(weight)  # a weight of 2 is two rows
+        goals = np.arange(1, count + 1) / count * mass[-1] * (1.0 - 1e-12)
+        return np.unique(ends[np.searchsorted(mass, goals)])
     try:
         cuts = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):

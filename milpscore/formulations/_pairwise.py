@@ -71,7 +71,7 @@ def pairwise_bound(program: ConicProgram, max_pairs: int | None = None) -> Pairw
     Parameters
     ----------
     program : ConicProgram
-        Of :func:`perspective`, with ``loss="squared"``.
+        A program of :func:`perspective`, with ``loss="squared"``.
     max_pairs : int, optional
         Look at the pairs of largest \|Q_ij\| only.
 

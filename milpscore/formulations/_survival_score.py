@@ -9,15 +9,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import DataError, FormulationError, SizeError, is_number, is_whole
+from milpscore.core.errors import DataError, FormulationError, SizeError, is_number
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.data.designs import in_steps
 from milpscore.data.survival import (
     SurvivalDesign,
-    given_cuts,
+    cuts_of,
     make_survival_design,
-    quantile_times,
 )
 from milpscore.formulations._risk_score import (
     PenaltyKind,
@@ -218,10 +217,4 @@ def _cuts(design: SurvivalDesign, times: Times) -> FloatArray:
                 f"{{times}} must be a number, 'events' or cuts, got {times!r}", times=...
             )
         return np.unique(ends)
-    if is_number(times):
-        if not is_whole(times, 1):
-            raise FormulationError(
-                f"{{times}} must be a whole number >= 1, got {times!r}", times=...
-            )
-        return quantile_times(ends, design.weight[counted][order], int(times))  # type: ignore[arg-type]
-    return given_cuts(times, ends)
+    return cuts_of(times, ends, design.weight[counted][order])

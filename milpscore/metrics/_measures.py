@@ -93,7 +93,7 @@ def concordance(event: Any, time: Any, totals: Any) -> float:
     return float(found[0])
 
 
-def order_of(design: SurvivalDesign, totals: Any) -> float:
+def concordance_of(design: SurvivalDesign, totals: Any) -> float:
     """:func:`concordance` on a design's rows; NaN where scikit-survival is not installed."""
     known = find_spec("sksurv") is not None
     return concordance(design.event, design.time, totals) if known else math.nan

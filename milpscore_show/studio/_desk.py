@@ -21,7 +21,7 @@ from milpscore.data import SurvivalDesign
 from milpscore.fitting import FORMULATION, MAX_TERMS
 from milpscore.formulations import gentle_scale
 from milpscore.losses import RiskLoss
-from milpscore.metrics import order_of
+from milpscore.metrics import concordance_of
 from milpscore.scorecard import Scorecard, SurvivalCard
 from milpscore.scorecard.certified import shown_card
 from milpscore.scorecard.survival import timed_card
@@ -416,7 +416,7 @@ class Desk:
         if isinstance(shown, SurvivalCard):
             assert isinstance(design, SurvivalDesign)
             held = design.of_rows(np.flatnonzero(counted))
-            order = order_of(held, scores := shown.card.score_design(held.X))
+            order = concordance_of(held, scores := shown.card.score_design(held.X))
             events = int(held.rows[held.event].sum())
             return TimedFigures(np.unique(scores), int(held.rows.sum()), events, order)
         totals = shown.score_design(design.X)[counted]

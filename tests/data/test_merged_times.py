@@ -144,6 +144,8 @@ def test_other_cuts_than_those_of_the_design_are_refused():
     for times in ("events", [0.123]):
         with pytest.raises(FormulationError, match="own cuts"):
             survival_score(design, times=times)
+    with pytest.raises(FormulationError, match="whole number"):
+        merged(frame(), times=0)
     with pytest.raises(FormulationError, match="after the last"):
         merged(frame(), times=[0.3])
     program = survival_score(design, max_terms=1)
