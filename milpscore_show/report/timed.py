@@ -41,10 +41,13 @@ class TimedRows:
         """Apply the card to rows."""
         event, time, *late = structured(y)
         plain = card.card
-        used = [(c, w) for c, w in zip(plain.columns, plain.points, strict=True) if w]
-        columns = tuple(column for column, _ in used)
+        # all columns of a feature: a category without points is known too
+        scored = {c.feature for c, w in zip(plain.columns, plain.points, strict=True) if w}
+        known = [k for k, column in enumerate(plain.columns) if column.feature in scored]
+        columns = tuple(plain.columns[k] for k in known)
         values = apply_columns(columns, X, feature_names=plain.features)
-        lines = pd.DataFrame(values, columns=[column.name for column in columns])
+        own = [j for j, k in enumerate(known) if plain.points[k]]
+        lines = pd.DataFrame(values[:, own], columns=[columns[j].name for j in own])
         starts = late[0] if late else entries_of(entry, len(time))
         return cls(card, time, event, starts, card.score(X), lines)
 

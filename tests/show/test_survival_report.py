@@ -43,6 +43,20 @@ def test_without_the_extra_the_page_says_what_to_install(rows):
         model.report(X, y)
 
 
+def test_categories_without_points_are_known(rows):
+    _, X, y = rows
+    kind = np.where(X["a"] > 0, "u", np.where(X["b"] > 0, "v", "w"))
+    frame = X[["c"]].assign(kind=kind)
+    model = SurvivalScoreEstimator(max_terms=2).fit(frame, y)
+    used = [c for c, w in zip(model.card_.card.columns, model.coef_, strict=True) if w]
+    assert 0 < sum(column.feature == "kind" for column in used) < 3
+    given = timed.TimedRows.of(model.card_, frame, y, None)
+    assert list(given.lines) == [column.name for column in used]
+    for column in used:
+        if column.feature == "kind":
+            assert (given.lines[column.name] == (frame["kind"] == column.category)).all()
+
+
 def test_net_benefit_is_its_definition(rows):
     model, X, y = rows
     given = timed.TimedRows.of(model.card_, X, y, None)
