@@ -51,6 +51,7 @@ def ordinal(
     max_terms: int | None = None,
     l0_penalty: float = 1e-3,
     spacing: int = 1,
+    pair_covers: bool = True,
     constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
@@ -67,12 +68,15 @@ def ordinal(
         & w \cdot x_i \ge T_k - M_{ik} z_{ik}                    & k \le c_i \\
         & w \cdot x_i \le T_k - \delta + M_{ik} z_{ik}           & k > c_i \\
         & z_{ik} \le z_{i,k+1}\ (k < c_i), \quad z_{ik} \ge z_{i,k+1}\ (k > c_i) \\
+        & z_{ik} + z_{i'k} + \sum_{x_{ij} > x_{i'j}} \alpha^+_j
+          + \sum_{x_{ij} < x_{i'j}} \alpha^-_j \ge 1             & c_{i'} < k \le c_i \\
         & T_{k+1} \ge T_k + g\, \delta                             & 1 \le k < K - 1 \\
         & l_j \alpha_j \le w_j \le u_j \alpha_j, \quad \sum_j \alpha_j \le h \\
         & w_j \in \mathbb Z,\ T_k \in \delta \mathbb Z,\ z_{ik}, \alpha_j \in \{0, 1\}
 
-    with :math:`\delta` the grid step of the data and g the ``spacing``. As thresholds are ordered,
-    the wrong sides of a row are those between its level and its answer, so that
+    with :math:`\delta` the grid step of the data, g the ``spacing`` and
+    :math:`\alpha_j = \alpha^+_j + \alpha^-_j` for the signs of the points. As thresholds are
+    ordered, the wrong sides of a row are those between its level and its answer, so that
 
     .. math:: \sum_k s_{ik} z_{ik} = s_i\, C(c_i, d_i), \qquad
         s_{ik} = s_i\, | C(c_i, k) - C(c_i, k - 1) |
@@ -101,6 +105,9 @@ def ordinal(
         of ``max_terms``), a constant.
     spacing : int
         g >= 1, in steps of the data: each level but the ends keeps at least that many totals.
+    pair_covers : bool
+        Whether nearby rows on either side of a threshold get the row that one of them is wrong
+        there, or some points tell them apart, as in :func:`slim`; not under the hinge loss.
     constraints : sequence of :class:`milpscore.constraints.Constraint`
         What else the points must meet; limits on errors need two classes and are refused.
     class_weight : "balanced" or mapping from label to weight, optional
@@ -174,7 +181,7 @@ def ordinal(
         constraints=rules,
     )
     return later(
-        statement, lambda: _program(statement, ends), counts=loss == "zero_one",
+        statement, lambda: _program(statement, ends, pair_covers), counts=loss == "zero_one",
         simplify=divide_by_gcd if loss == "zero_one" else lambda statement, card: card,
     )  # fmt: skip
 
@@ -225,11 +232,12 @@ class _Ends:
         return np.asarray(np.clip(thresholds, least, most))
 
 
-def _program(statement: Statement, ends: _Ends) -> Program:
+def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
     """The algebra; a merged row of the statement's design is a row and a boundary."""
     import pyomo.environ as pyo
 
     from milpscore.formulations.card_model import CardModel, linear
+    from milpscore.formulations.pair_covers import add_pair_covers
 
     design, rows = statement.design, statement.design.merged
     assert isinstance(design, OrdinalDesign)
@@ -314,7 +322,11 @@ def _program(statement: Statement, ends: _Ends) -> Program:
             rule = answers[0] - answers[1]
             m.chains.add(rule == 0 if same else rule >= 0)
 
-    # (5) what else the points must meet
+        # (5) rows on either side of a threshold: one is wrong, or points tell them apart
+        if pair_covers:
+            add_pair_covers(model, X, [m.z[i] for i in m.I], at)
+
+    # (6) what else the points must meet
     first = float(unit)
     return model.program(penalty, intercept=lambda m: -float(m.T[1].value) * first)
 

@@ -13,7 +13,9 @@ from milpscore.formulations.card_model import CardModel
 from milpscore.formulations.policy import POLICY
 
 
-def add_pair_covers(model: CardModel, X: FloatArray, errors: list[Any]) -> None:
+def add_pair_covers(
+    model: CardModel, X: FloatArray, errors: list[Any], boundary: IntArray | None = None
+) -> None:
     r"""Add a row per pair of nearby merged rows, :math:`x_i` positive, :math:`x_k` negative.
 
     Where neither is an error, w.x_i > w.x_k, and some column of the difference pays for it:
@@ -21,12 +23,16 @@ def add_pair_covers(model: CardModel, X: FloatArray, errors: list[Any]) -> None:
     .. math:: z_i + z_k + \sum_{x_{ij} > x_{kj}} w^+_j + \sum_{x_{ij} < x_{kj}} w^-_j \ge 1
 
     with binaries :math:`w^\pm_j` for the signs of the points, whatever else the card must meet.
+    Rows of several thresholds are paired within the ``boundary`` that each of them is about.
     """
     import pyomo.environ as pyo
 
     above, below = model.add_signs()
     merged = model.statement.design.merged
-    pairs = nearest_pairs(X, merged.y, merged.weight)
+    boundary = np.zeros(len(X), np.int64) if boundary is None else boundary
+    members = [np.flatnonzero(boundary == k) for k in np.unique(boundary)]
+    near = [rows[nearest_pairs(X[rows], merged.y[rows], merged.weight[rows])] for rows in members]
+    pairs = np.concatenate(near)
 
     def cover(m: Any, q: int) -> Any:
         i, k = pairs[q].tolist()

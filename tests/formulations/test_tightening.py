@@ -14,7 +14,7 @@ from milpscore.constraints import MaxFPR
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
-from milpscore.formulations import slim
+from milpscore.formulations import ordinal, slim
 from milpscore.formulations.pair_covers import nearest_pairs
 from milpscore.formulations.policy import POLICY
 from milpscore.solvers import solve
@@ -85,6 +85,32 @@ def test_rows_of_ones_own_keep_their_meaning(tightening: dict[str, Any]) -> None
         m.errors = pyo.Constraint(expr=sum(m.z[i] for i in m.I_neg) <= 2)
         answers.append(solve(program, "highs", progress=False).objective)
     assert answers[0] == pytest.approx(answers[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("given", [{}, {"spacing": 2}, {"max_terms": 1}, {"l0_penalty": 0.0}])
+@pytest.mark.parametrize("seed", range(3))
+def test_covers_of_several_thresholds_change_no_optimum(given: dict[str, Any], seed: int) -> None:
+    X, _ = table(seed)
+    level = np.random.default_rng(seed).permutation(np.arange(24) % 3)
+    level[:3] = 0, 1, 2
+    programs = [
+        ordinal(X, level, coef_min=-2, coef_max=[2, 0, 1], pair_covers=covers, **given)
+        for covers in (True, False)
+    ]
+    assert len(programs[0].model.pair_covers) > 0
+    exact = [solve(program, "highs", progress=False) for program in programs]
+    assert exact[0].objective == pytest.approx(exact[1].objective, abs=1e-9)
+    tight, loose = (solve(program.relaxed(), "highs").dual_bound for program in programs)
+    assert loose + 1e-3 < tight <= exact[0].objective + 1e-9
+    rng, statement = np.random.default_rng(seed), programs[0].statement
+    for _ in range(40):  # whatever the gaps: no card breaks a row
+        ends = statement.coef_min, statement.coef_max.clip(max=9)
+        card = statement.with_best_intercept(rng.integers(ends[0], ends[1] + 1))
+        if (
+            statement.max_terms is None
+            or np.count_nonzero(card.coefficients) <= statement.max_terms
+        ):
+            assert check(programs[0], card).violations == ()
 
 
 def spoken(m: Any) -> None:
