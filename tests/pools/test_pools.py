@@ -77,7 +77,7 @@ def test_a_pool_is_every_card_within_the_threshold(name: str, first: int) -> Non
 
 def test_every_threshold_that_errs_on_other_rows_stands_once() -> None:
     tried = 0
-    for seed in range(12):
+    for seed in range(5):
         case = slim_case(seed)
         if not np.isfinite(case.best()).any():
             continue
@@ -94,7 +94,7 @@ def test_every_threshold_that_errs_on_other_rows_stands_once() -> None:
         assert wanted <= held
         assert len(keys) == len(set(keys))
         tried += len(found)
-    assert tried > 100
+    assert tried > 40
 
 
 def test_thresholds_part_rows_whose_classes_cancel() -> None:

@@ -68,7 +68,7 @@ def test_cbc_takes_its_own_options_and_the_clock_of_all() -> None:
 
 @pytest.mark.parametrize("solver", ["tree", "highs"])
 def test_a_search_stops_where_nothing_is_better_than_the_cutoff(solver: str) -> None:
-    program = slim(noisy(200, 6), l0_penalty=0.005)
+    program = slim(noisy(80, 4), l0_penalty=0.005)
     best = solve(program, "tree", time_limit=300).objective
     result = solve(program, solver, cutoff=0.5 * best, time_limit=300)
     assert result.termination in (Termination.CUTOFF, Termination.COMPLETED)
