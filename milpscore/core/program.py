@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 import numpy as np
 
 from milpscore.core.card import Card
-from milpscore.core.design import FloatArray
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import (
     FormulationError,
     NotApplicableError,
@@ -56,6 +56,31 @@ class Size:
 
 
 @dataclass(frozen=True)
+class Parting:
+    """The variables of a model that part rows of opposite classes, if its errors are binaries.
+
+    Attributes
+    ----------
+    errors : list of m variables, 0 only if the card is right about a merged row
+    above, below : list of p variables, 1 if a column's points are above (below) 0, or None
+    X : ndarray of shape (m, p)
+    y : ndarray of shape (m,), 1 and -1
+    boundary : ndarray of shape (m,), the threshold that a row is about
+    reach : ndarray of shape (p,), the largest points in absolute value
+    gap : float, how far right rows of opposite classes lie apart at least
+    """
+
+    errors: list[Any]
+    above: list[Any]
+    below: list[Any]
+    X: FloatArray
+    y: IntArray
+    boundary: IntArray
+    reach: FloatArray
+    gap: float
+
+
+@dataclass(frozen=True)
 class Layout:
     """How a builder's model stores a card: the two directions of one map."""
 
@@ -70,6 +95,8 @@ class Layout:
     narrow: Callable[[Any, Statement, Mapping[str, Any]], frozenset[str] | None] = (
         lambda model, statement, arguments: None
     )
+    # what parts rows of opposite classes, for rows that a solver adds; None if nothing does
+    parting: Callable[[Any], Parting] | None = None
 
 
 @dataclass(eq=False, repr=False)

@@ -324,7 +324,7 @@ def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
 
         # (5) rows on either side of a threshold: one is wrong, or points tell them apart
         if pair_covers:
-            add_pair_covers(model, X, [m.z[i] for i in m.I], at)
+            add_pair_covers(model, X, 1.0, at)
 
     # (6) what else the points must meet
     first = float(unit)

@@ -263,7 +263,7 @@ def _program(
 
     # (5) two rows of either class: an error, or points that tell them apart
     if pair_covers:
-        add_pair_covers(model, X, errors)
+        add_pair_covers(model, X, units.gap)
 
     # (6) what else the card must meet
     return model.program(

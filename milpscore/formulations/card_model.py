@@ -14,7 +14,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
-from milpscore.core.program import Layout, Program
+from milpscore.core.program import Layout, Parting, Program
 from milpscore.core.statement import RULES, InterceptRule, Statement
 from milpscore.formulations.building import Ranges, RowTotals
 from milpscore.losses import Hinge
@@ -93,6 +93,7 @@ class CardModel:
         # the variable that cuts the totals, and its ends by the rule of a statement
         self.slacks: RowTotals | None = None  # the totals of rows whose hinge loss has slacks
         self.cut: tuple[str, Callable[[InterceptRule], tuple[float, float]]] | None = None
+        self.parting: Callable[[Any], Parting] | None = None  # for rows that a solver adds
 
     def variable(self, name: str, implied: Implied, *index: Any, **options: Any) -> Any:
         """Add a variable, and what a card makes of it."""
@@ -178,10 +179,7 @@ class CardModel:
                 up[j] + down[j] <= 1 if alpha is None else up[j] + down[j] - alpha[j] == 0
             ),
         )
-        signed = frozenset(both)
-        above = [up[j] if j in signed else alpha[j] if high[j] > 0 else None for j in m.J]
-        below = [down[j] if j in signed else alpha[j] if low[j] < 0 else None for j in m.J]
-        return above, below
+        return signs_of(m, self.statement)
 
     def _add_sets(self) -> None:
         """w_j equals exactly one value of its explicit set."""
@@ -291,7 +289,11 @@ class CardModel:
             if (part := m.component(name)) is not None:
                 part.doc = words
         layout = Layout(
-            lambda m: (held.points(m), intercept(m)), held.fill, held.expressions, held.narrow
+            lambda m: (held.points(m), intercept(m)),
+            held.fill,
+            held.expressions,
+            held.narrow,
+            self.parting,
         )
         # the penalties whose weights are mutable Params of the same name
         weights = {term.name: term.name for term in statement.penalties if term.lam > 0}
@@ -301,6 +303,15 @@ class CardModel:
     def _weight_of(self, name: str) -> float:
         """Return the weight of the penalty called ``name``, 0 if the statement has none."""
         return sum(term.lam for term in self.statement.penalties if term.name == name)
+
+
+def signs_of(m: Any, statement: Statement) -> tuple[list[Any], list[Any]]:
+    """The variables of a model that are 1 where w_j is above, and below 0; None without any."""
+    signed, alpha = frozenset(m.J_signs), m.component("alpha")
+    low, high = statement.coef_min.tolist(), statement.coef_max.tolist()
+    above = [m.above_zero[j] if j in signed else alpha[j] if high[j] > 0 else None for j in m.J]
+    below = [m.below_zero[j] if j in signed else alpha[j] if low[j] < 0 else None for j in m.J]
+    return above, below
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.formulations.card_model import CardModel
+from milpscore.core.program import Parting
+from milpscore.core.statement import Statement
+from milpscore.formulations.building import Ranges
+from milpscore.formulations.card_model import CardModel, signs_of
 from milpscore.formulations.policy import POLICY
 
 
 def add_pair_covers(
-    model: CardModel, X: FloatArray, errors: list[Any], boundary: IntArray | None = None
+    model: CardModel, X: FloatArray, gap: float, boundary: IntArray | None = None
 ) -> None:
     r"""Add a row per pair of nearby merged rows, :math:`x_i` positive, :math:`x_k` negative.
 
@@ -23,14 +27,17 @@ def add_pair_covers(
     .. math:: z_i + z_k + \sum_{x_{ij} > x_{kj}} w^+_j + \sum_{x_{ij} < x_{kj}} w^-_j \ge 1
 
     with binaries :math:`w^\pm_j` for the signs of the points, whatever else the card must meet.
-    Rows of several thresholds are paired within the ``boundary`` that each of them is about.
+    Rows of several thresholds are paired within the ``boundary`` that each of them is about. A
+    solver may add more of the kind: right rows of opposite classes lie ``gap`` apart.
     """
     import pyomo.environ as pyo
 
     above, below = model.add_signs()
+    errors = list(model.m.z.values())
     merged = model.statement.design.merged
     boundary = np.zeros(len(X), np.int64) if boundary is None else boundary
     members = [np.flatnonzero(boundary == k) for k in np.unique(boundary)]
+    model.parting = PartedRows(model.statement, X, boundary, gap)
     near = [rows[nearest_pairs(X[rows], merged.y[rows], merged.weight[rows])] for rows in members]
     pairs = np.concatenate(near)
 
@@ -42,6 +49,25 @@ def add_pair_covers(
         return errors[i] + errors[k] + sum(sign for sign in parting if sign is not None) >= 1
 
     model.m.pair_covers = pyo.Constraint(pyo.RangeSet(0, len(pairs) - 1), rule=cover)
+
+
+@dataclass(frozen=True, eq=False)
+class PartedRows:
+    """What parts the merged rows of a statement, for a copy of its model."""
+
+    statement: Statement
+    X: FloatArray
+    boundary: IntArray
+    gap: float
+
+    def __call__(self, m: Any) -> Parting:
+        """Return it with the variables of a model."""
+        p = self.X.shape[1]
+        above, below = (signs[:p] for signs in signs_of(m, self.statement))
+        reach = np.array(Ranges.of(self.statement).reach[:p], dtype=np.float64)
+        y = self.statement.design.merged.y
+        errors = list(m.z.values())
+        return Parting(errors, above, below, self.X, y, self.boundary, reach, self.gap)
 
 
 def nearest_pairs(X: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:

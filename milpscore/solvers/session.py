@@ -255,6 +255,16 @@ class Session:
         self.matrix = sparse.csc_array(sparse.vstack([self.matrix, rows]))
         add_rows(self.highs, rows, lower, upper)
 
+    @contextmanager
+    def beside(self, rows: sparse.csr_array) -> Iterator[None]:
+        """For as long as this lasts, HiGHS holds rows ``rows @ x >= 1`` that every card meets."""
+        first, more = self.highs.getNumRow(), rows.shape[0]
+        add_rows(self.highs, rows, np.ones(more), np.full(more, np.inf))
+        try:
+            yield
+        finally:
+            self.highs.deleteRows(more, np.arange(first, first + more, dtype=np.int32))
+
     def relax(self) -> None:
         """Drop integrality, in place."""
         set_integrality(self.highs, np.zeros_like(self.integral))
@@ -512,6 +522,7 @@ class Highs(SessionSolver):
     def solve(self, task: Task) -> Outcome:
         """One run."""
         from milpscore.solvers.finish import absolute_gap
+        from milpscore.solvers.hull_covers import hull_covers
 
         gap = absolute_gap(task.program, task.options)
 
@@ -520,9 +531,14 @@ class Highs(SessionSolver):
             verdict = check(task.program, task.program.card(), form=task.form)
             return verdict.objective if verdict.feasible else math.inf
 
-        exact = task.kind == "exact"
-        watched = (task.vector, task.listeners, judge if exact else None)
-        return task.loaded.run(task.options, gap, *watched)
+        if task.kind != "exact":
+            return task.loaded.run(task.options, gap, task.vector, task.listeners)
+        try:
+            covers = hull_covers(task.loaded, task.options)
+        except KeyboardInterrupt:
+            return Outcome(Termination.INTERRUPTED)
+        with task.loaded.beside(covers):
+            return task.loaded.run(task.options, gap, task.vector, task.listeners, judge)
 
 
 def termination_of(highs: Any) -> Termination:

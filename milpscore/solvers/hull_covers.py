@@ -1,0 +1,182 @@
+"""Hull covers: a card errs on rows of either class whose hulls meet, unless its signs part them.
+
+For a row i of one class and weights lambda on rows K of the other, adding up to 1, let
+d = x_i - sum_k lambda_k x_k. A card that is right about all of them has w.d >= gap for positive i,
+so that some column of d pays for it: with w+_j and w-_j the binaries of its points' signs,
+
+    z_i + sum_{k in K} z_k + sum_{d_j > 0} w+_j + sum_{d_j < 0} w-_j >= 1,
+
+and the other way round for negative i. Columns that together cannot make up the gap are left out
+of the sums. One row k of weight 1 makes a pair cover. The weights come from a linear program per
+row, at the point of the relaxation, in rounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.program import Parting
+from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
+from milpscore.solvers.running import run_here, set_option
+from milpscore.solvers.session import Session, add_rows, highs_of, limit_run
+
+
+class Cover(NamedTuple):
+    """A row: rows that may be errors, columns whose sign parts them, and its sum at a point."""
+
+    rows: IntArray
+    above: IntArray
+    below: IntArray
+    value: float
+
+
+def hull_covers(session: Session, options: Options) -> sparse.csr_array:
+    """Return rows A with A @ x >= 1 for the columns of a session, from rounds at its relaxation.
+
+    Without rows where the model's errors are no binaries, or the table is large.
+    """
+    none = sparse.csr_array((0, len(session.columns)))
+    program = session.program
+    parting = None if program.layout.parting is None else program.layout.parting(program.model)
+    if parting is None or parting.X.size > POLICY.cover_entries:
+        return none
+    places = _Places(session, parting)
+    relaxation, covers, bound = session.copy(relaxed=True), none, -np.inf
+    for turn in range(POLICY.cover_rounds + 1):
+        # 1) the relaxation with what is known, of which what is far from it is left out
+        limit_run(relaxation, options.clock.left, None, mip=False)
+        run_here(relaxation)
+        if relaxation.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            break
+        value = relaxation.getInfo().objective_function_value
+        point = np.asarray(relaxation.getSolution().col_value)
+        held = covers @ point <= 1.0 + POLICY.cover_slack
+        # 2) an end where rounds no longer pay
+        rise = value - bound
+        if turn == POLICY.cover_rounds or rise <= POLICY.cover_rise * abs(bound) < np.inf:
+            return covers[held]
+        bound = value
+        # 3) the covers that this point breaks most
+        broken = _broken(parting, *places.at(point))
+        broken.sort(key=lambda cover: cover.value)
+        rows = places.matrix(broken[: POLICY.covers_at_once])
+        if not rows.shape[0]:
+            return covers[held]
+        add_rows(relaxation, rows, np.ones(rows.shape[0]), np.full(rows.shape[0], np.inf))
+        covers = sparse.csr_array(sparse.vstack([covers, rows]))
+    return covers
+
+
+class _Places:
+    """Where a session holds errors and signs; -1 where it holds none."""
+
+    def __init__(self, session: Session, parting: Parting) -> None:
+        known = {id(var): j for j, var in enumerate(session.columns)}
+
+        def of(variables: list[Any]) -> IntArray:
+            return np.array([known.get(id(var), -1) for var in variables], dtype=np.int64)
+
+        self.width = len(session.columns)
+        self.errors, self.above, self.below = map(
+            of, (parting.errors, parting.above, parting.below)
+        )
+
+    def at(self, point: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the errors, and the signs above and below 0, at a point; 0 where there is none."""
+        padded = np.append(point, 0.0)
+        return padded[self.errors], padded[self.above], padded[self.below]
+
+    def matrix(self, covers: list[Cover]) -> sparse.csr_array:
+        """Return covers as rows over the columns of the session."""
+        held = [
+            np.concatenate([self.errors[c.rows], self.above[c.above], self.below[c.below]])
+            for c in covers
+        ]
+        held = [places[places >= 0] for places in held]
+        starts = np.cumsum([0, *(len(places) for places in held)])
+        indices = np.concatenate([*held, np.empty(0, np.int64)])
+        shape = (len(covers), self.width)
+        return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=shape)
+
+
+def _broken(
+    parting: Parting, errors: FloatArray, above: FloatArray, below: FloatArray
+) -> list[Cover]:
+    """Return covers that a point of the relaxation breaks, at most one per row."""
+    covers = []
+    for boundary in np.unique(parting.boundary):
+        for sign in (1, -1):
+            about = parting.boundary == boundary
+            own = np.flatnonzero(about & (parting.y == sign) & (errors < 1 - POLICY.cover_lack))
+            own = own[np.argsort(errors[own], kind="stable")][: POLICY.cover_rows]
+            others = np.flatnonzero(about & (parting.y == -sign) & (errors < 0.5))
+            if not len(own) or not len(others):
+                continue
+            # of a negative row, signs the other way round
+            up, down = (above, below) if sign > 0 else (below, above)
+            hull = _Hull(parting, others, errors[others], up, down)
+            for i in own.tolist():
+                if (cover := hull.cover(i, float(errors[i]))) is not None:
+                    swapped = cover if sign > 0 else cover._replace(
+                        above=cover.below, below=cover.above
+                    )  # fmt: skip
+                    covers.append(swapped)
+    return covers
+
+
+class _Hull:
+    """The hull of one class's rows, and what it costs to part a row of the other class from it."""
+
+    def __init__(
+        self, parting: Parting, others: IntArray, errors: FloatArray, up: FloatArray,
+        down: FloatArray,
+    ) -> None:  # fmt: skip
+        self.parting, self.others, self.errors, self.up, self.down = (
+            parting, others, errors, up, down,
+        )  # fmt: skip
+        X = parting.X
+        # columns without any sign cost nothing
+        self.at_work = np.flatnonzero(up + down > 0)
+        self.width = np.maximum(np.ptp(X[:, self.at_work], axis=0), 1e-9)
+        n, q = len(others), len(self.at_work)
+        # sum_k lambda_k x_k + width (above - below) = x_i, sum_k lambda_k = 1
+        part = X[others][:, self.at_work] / self.width
+        matrix = sparse.csc_array(
+            np.block([[part.T, np.eye(q), -np.eye(q)], [np.ones((1, n)), np.zeros((1, 2 * q))]])
+        )
+        cost = np.concatenate([errors, up[self.at_work], down[self.at_work]])
+        ends = np.zeros(n + 2 * q), np.append(np.ones(n), np.full(2 * q, np.inf))
+        self.places = np.arange(q + 1, dtype=np.int32)
+        right = np.append(np.zeros(q), 1.0)
+        self.highs = highs_of(matrix, (cost, 0.0), ends, (right, right))
+        set_option(self.highs, "presolve", "off")  # each row goes on from the basis of the last
+
+    def cover(self, i: int, error: float) -> Cover | None:
+        """Return the cover of row i that the point lacks most of, if it breaks one."""
+        parting, n = self.parting, len(self.others)
+        right = np.append(parting.X[i, self.at_work] / self.width, 1.0)
+        self.highs.changeRowsBounds(len(right), self.places, right, right)
+        run_here(self.highs)
+        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        weights = np.asarray(self.highs.getSolution().col_value)[:n]
+        chosen = np.flatnonzero(weights > 1e-9)
+        share = weights[chosen] / weights[chosen].sum()
+        rows = self.others[chosen]
+        apart = parting.X[i] - share @ parting.X[rows]
+        # what the columns may make up of the gap: the least ones together need not be charged
+        most = parting.reach * np.abs(apart)
+        order = np.argsort(most, kind="stable")
+        charged = np.ones(len(most), dtype=bool)
+        charged[order[np.cumsum(most[order]) < POLICY.cover_share * parting.gap]] = False
+        above, below = (np.flatnonzero(charged & side) for side in (apart > 0, apart < 0))
+        value = error + self.errors[chosen].sum() + self.up[above].sum() + self.down[below].sum()
+        if value > 1.0 - POLICY.cover_lack:
+            return None
+        return Cover(np.append(i, rows), above, below, float(value))

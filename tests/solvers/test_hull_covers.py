@@ -1,0 +1,109 @@
+"""Rows that a solver adds where the hulls of both classes meet: no card breaks one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from tree_cases import set_policy
+
+import milpscore.solvers.hull_covers as module
+from milpscore.core.result import Claim
+from milpscore.formulations import hinge, ordinal, slim
+from milpscore.solvers import load, policy, solve
+from milpscore.solvers.hull_covers import hull_covers
+from milpscore.solvers.options import Options
+
+CASES: dict[str, dict[str, Any]] = {
+    "free": {"coef_min": -3, "coef_max": 3, "max_terms": 2},
+    "uncounted": {"coef_min": -2, "coef_max": 2, "l0_penalty": 0.0},
+    "signs": {"coef_min": [0, -3, -2], "coef_max": [3, 0, 2], "max_terms": 2},
+    "forced": {"coef_min": [1, -3, -2], "coef_max": [3, -1, 2]},
+    "sets": {"coef_sets": {"x1": [-4, 0, 3], "x2": [-1, 1]}, "max_terms": 3},
+    "row": {"coef_min": -3, "coef_max": 3, "big_m": "row"},
+}
+
+
+def table(seed: int, *, decimals: bool = False, n: int = 60) -> tuple[Any, Any]:
+    """Rows of three columns whose classes overlap."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, size=(n, 3)).astype(float)
+    y = (X[:, 0] - X[:, 1] + 2 * rng.normal(size=n) > 0).astype(int)
+    return (X + rng.integers(0, 8, X.shape) / 8 if decimals else X), y
+
+
+def covers_of(program: Any) -> tuple[Any, Any]:
+    """A session and the rows that are added to it."""
+    session = load(program)
+    return session, hull_covers(session, Options())
+
+
+@pytest.mark.parametrize("decimals", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_no_card_breaks_a_cover(case: str, decimals: bool) -> None:
+    program = slim(*table(3, decimals=decimals), **CASES[case])
+    session, covers = covers_of(program)
+    assert covers.shape[0] > 5
+    statement, rng = program.statement, np.random.default_rng(0)
+    ends = zip(statement.coef_min.tolist(), statement.coef_max.tolist(), strict=True)
+    ranges = [statement.coef_sets.get(j, range(a, b + 1)) for j, (a, b) in enumerate(ends)]
+    every = [
+        np.array(w, dtype=np.int64)
+        for w in itertools.product(*ranges)
+        if statement.max_terms is None or np.count_nonzero(w) <= statement.max_terms
+    ]
+    for k in rng.permutation(len(every))[:150]:
+        program.layout.fill(program.model, statement, statement.with_best_intercept(every[k]))
+        assert (covers @ session.vector()).min() >= 1.0 - 1e-9
+
+
+def test_no_card_of_several_thresholds_breaks_a_cover() -> None:
+    X, _ = table(1, n=40)
+    level = np.random.default_rng(1).permutation(np.arange(40) % 3)
+    program = ordinal(X, level, coef_min=-2, coef_max=2)
+    session, covers = covers_of(program)
+    assert covers.shape[0] > 5
+    statement, rng = program.statement, np.random.default_rng(0)
+    for _ in range(60):
+        most = statement.coef_max.clip(max=9)
+        card = statement.with_best_intercept(rng.integers(statement.coef_min, most + 1))
+        program.layout.fill(program.model, statement, card)
+        assert (covers @ session.vector()).min() >= 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_they_change_no_optimum_and_raise_the_bound(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = slim(*table(seed), coef_min=-3, coef_max=3, max_terms=2)
+    exact = solve(program, "tree", progress=False)
+    assert exact.claim is Claim.OPTIMAL
+    session, covers = covers_of(program)
+    relaxation = session.copy(relaxed=True)
+    relaxation.run()
+    before = relaxation.getInfo().objective_function_value
+    with session.beside(covers):
+        assert session.highs.getNumRow() == len(session.rows) + covers.shape[0]
+        session.relax()
+        session.highs.run()
+        after = session.highs.getInfo().objective_function_value
+        session.restore()
+    assert session.highs.getNumRow() == len(session.rows)
+    assert before + 0.01 < after <= exact.objective * session.scale + 1e-9
+    nodes = []
+    for entries in (policy.POLICY.cover_entries, 0):
+        set_policy(monkeypatch, module, cover_entries=entries)
+        result = solve(program, "highs", progress=False)
+        assert (result.claim, result.objective) == (
+            Claim.OPTIMAL, pytest.approx(exact.objective, abs=1e-9),
+        )  # fmt: skip
+        nodes.append(result.nodes)
+    assert nodes[0] <= nodes[1]
+
+
+def test_there_are_none_without_errors_in_binaries_or_where_they_are_not_wanted() -> None:
+    X, y = table(0)
+    for program in (slim(X, y, pair_covers=False), hinge(X, y)):
+        assert covers_of(program)[1].shape[0] == 0
