@@ -13,6 +13,7 @@ row, at the point of the relaxation, in rounds.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import highspy
@@ -20,7 +21,8 @@ import numpy as np
 from scipy import sparse
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.program import Parting
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.program import Parting, Program
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
 from milpscore.solvers.running import run_here, set_option
@@ -34,6 +36,45 @@ class Cover(NamedTuple):
     above: IntArray
     below: IntArray
     value: float
+
+
+def add_hull_covers(program: Program, **options: Any) -> int:
+    """Add the hull covers of a program to its model, for a file or for another solver.
+
+    HiGHS gets them before each search; the relaxation and written files hold them after this.
+
+    Parameters
+    ----------
+    program : Program
+        Of :func:`milpscore.formulations.slim` or :func:`~milpscore.formulations.ordinal`; its model
+        gets the constraints ``hull_covers``, which no card breaks.
+    **options
+        As in :class:`milpscore.solvers.Options`; ``time_limit`` ends the rounds.
+
+    Returns
+    -------
+    int
+        How many rows were added: 0 for a large table, the hinge loss, or ``pair_covers=False``.
+
+    Raises
+    ------
+    NotApplicableError
+        If the model holds them already.
+    """
+    import pyomo.environ as pyo
+
+    model, session = program.model, Session(program)
+    if model.component("hull_covers") is not None:
+        raise NotApplicableError("the model has its hull covers: build the program anew for others")
+    covers = hull_covers(session, Options(**options))
+    columns = [covers.indices[a:b].tolist() for a, b in itertools.pairwise(covers.indptr.tolist())]
+    edit = program.edited()
+    model.hull_covers = pyo.Constraint(
+        pyo.RangeSet(0, len(columns) - 1),
+        rule=lambda m, k: sum(session.columns[j] for j in columns[k]) >= 1,
+    )
+    program.remember(edit, frozenset({"hull_covers"}))
+    return len(columns)
 
 
 def hull_covers(session: Session, options: Options) -> sparse.csr_array:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 from tree_cases import set_policy
 
 import milpscore.solvers.hull_covers as module
+from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Claim
 from milpscore.formulations import hinge, ordinal, slim
-from milpscore.solvers import load, policy, solve
+from milpscore.solvers import add_hull_covers, load, policy, solve
 from milpscore.solvers.hull_covers import hull_covers
 from milpscore.solvers.options import Options
 
@@ -107,3 +110,23 @@ def test_there_are_none_without_errors_in_binaries_or_where_they_are_not_wanted(
     X, y = table(0)
     for program in (slim(X, y, pair_covers=False), hinge(X, y)):
         assert covers_of(program)[1].shape[0] == 0
+
+
+def test_a_model_takes_them_and_stays_what_was_stated(tmp_path: Path) -> None:
+    X, y = table(2)
+    program = slim(X, y, coef_min=-3, coef_max=3, max_terms=2)
+    before = solve(program.relaxed(), "highs", progress=False).dual_bound
+    added = add_hull_covers(program)
+    assert added == len(program.model.hull_covers) > 5
+    assert program.added_by_user() == ""
+    after = solve(program.relaxed(), "highs", progress=False).dual_bound
+    exact = solve(program, "tree", progress=False)
+    assert before + 0.01 < after <= exact.objective + 1e-9
+    assert solve(program, "highs", progress=False).objective == pytest.approx(exact.objective)
+    assert "hull_covers" in program.write(tmp_path / "tight.lp").read_text()
+    with pytest.raises(NotApplicableError, match="has its hull covers"):
+        add_hull_covers(program)
+    # a row of one's own is still seen as such
+    program.model.mine = pyo.Constraint(expr=program.model.w[0] <= 2)
+    assert "mine" in program.added_by_user()
+    assert add_hull_covers(hinge(X, y)) == 0
