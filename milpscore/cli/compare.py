@@ -221,6 +221,7 @@ def _arguments(
 def _show(answer: Comparison, seconds: float, as_json: bool, timed: bool = False) -> None:
     """Print the table, and why a formulation, or a rounding asked for by name, has no card."""
     from milpscore.comparison.answers import KINDS
+    from milpscore.metrics import CONCORDANCE_NEEDS
 
     frame = answer.table
     if as_json:
@@ -237,7 +238,7 @@ def _show(answer: Comparison, seconds: float, as_json: bool, timed: bool = False
         console.print(f"{spelt(row['formulation'])}{kind}: {row['message']}")
     console.print(f"{seconds:.1f} s. {TIMED_LEGEND if timed else LEGEND}")
     if timed and frame["train_auc"].isna().all():
-        console.print("Harrell's C needs scikit-survival: pip install 'milpscore[survival]'.")
+        console.print(f"{CONCORDANCE_NEEDS}.", markup=False)
 
 
 def _write_page(answer: Comparison, path: Path, seed: int, target: str) -> None:

@@ -293,7 +293,7 @@ def _judge(result: Result, step: Any, on: Design) -> tuple[float, float]:
 def _unjudged(design: Design) -> str:
     """Why cards of times have no figure of order; empty if they have."""
     lacks = isinstance(design, SurvivalDesign) and find_spec("sksurv") is None
-    return "Harrell's C needs scikit-survival: pip install 'milpscore[survival]'" if lacks else ""
+    return metrics.CONCORDANCE_NEEDS if lacks else ""
 
 
 def _cross_validate(

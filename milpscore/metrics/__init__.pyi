@@ -4,6 +4,7 @@ from ._credibility import (
     symmetric_kl as symmetric_kl,
 )
 from ._measures import (
+    CONCORDANCE_NEEDS as CONCORDANCE_NEEDS,
     Rubin as Rubin,
     SelectionStability as SelectionStability,
     accuracy as accuracy,

@@ -70,6 +70,9 @@ def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> floa
     return float(roc_auc_score(positive, np.asarray(scores), sample_weight=row_weight))
 
 
+CONCORDANCE_NEEDS = "Harrell's C needs scikit-survival: pip install 'milpscore[survival]'"
+
+
 def concordance(event: Any, time: Any, totals: Any) -> float:
     """Harrell's C, by scikit-survival: how often the higher of two totals has the earlier event.
 
@@ -87,8 +90,7 @@ def concordance(event: Any, time: Any, totals: Any) -> float:
     MissingDependencyError
         scikit-survival is not installed.
     """
-    need = "Harrell's C needs scikit-survival: pip install 'milpscore[survival]'"
-    measures = optional("sksurv.metrics", need)
+    measures = optional("sksurv.metrics", CONCORDANCE_NEEDS)
     found = measures.concordance_index_censored(event, time, np.asarray(totals, dtype=float))
     return float(found[0])
 
