@@ -20,6 +20,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.program import Parting, Program
@@ -87,11 +88,11 @@ def hull_covers(session: Session, options: Options) -> sparse.csr_array:
     parting = None if program.layout.parting is None else program.layout.parting(program.model)
     if parting is None or parting.X.size > POLICY.cover_entries:
         return none
-    places = _Places(session, parting)
+    places, clock = _Places(session, parting), options.clock.part(POLICY.cover_time)
     relaxation, covers, bound = session.copy(relaxed=True), none, -np.inf
     for turn in range(POLICY.cover_rounds + 1):
         # 1) the relaxation with what is known, of which what is far from it is left out
-        limit_run(relaxation, options.clock.left, None, mip=False)
+        limit_run(relaxation, clock.left, None, mip=False)
         run_here(relaxation)
         if relaxation.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             break
@@ -104,7 +105,7 @@ def hull_covers(session: Session, options: Options) -> sparse.csr_array:
             return covers[held]
         bound = value
         # 3) the covers that this point breaks most
-        broken = _broken(parting, *places.at(point))
+        broken = _broken(parting, *places.at(point), clock)
         broken.sort(key=lambda cover: cover.value)
         rows = places.matrix(broken[: POLICY.covers_at_once])
         if not rows.shape[0]:
@@ -114,14 +115,23 @@ def hull_covers(session: Session, options: Options) -> sparse.csr_array:
     return covers
 
 
+_ABSENT, _OPEN = -1, -2
+"""Places beside the columns: of a variable that is 0 for every card, and of one fixed otherwise."""
+
+
 class _Places:
-    """Where a session holds errors and signs; -1 where it holds none."""
+    """Where a session holds errors and signs, or what is known of those it does not hold."""
 
     def __init__(self, session: Session, parting: Parting) -> None:
         known = {id(var): j for j, var in enumerate(session.columns)}
 
+        def place(var: Any) -> int:
+            if id(var) in known:
+                return known[id(var)]
+            return _ABSENT if var is None or var.ub == 0 or (var.fixed and not var.value) else _OPEN
+
         def of(variables: list[Any]) -> IntArray:
-            return np.array([known.get(id(var), -1) for var in variables], dtype=np.int64)
+            return np.array([place(var) for var in variables], dtype=np.int64)
 
         self.width = len(session.columns)
         self.errors, self.above, self.below = map(
@@ -129,8 +139,8 @@ class _Places:
         )
 
     def at(self, point: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the errors, and the signs above and below 0, at a point; 0 where there is none."""
-        padded = np.append(point, 0.0)
+        """Return the errors, and the signs above and below 0, at a point."""
+        padded = np.append(point, [1.0, 0.0])  # what is open breaks no cover
         return padded[self.errors], padded[self.above], padded[self.below]
 
     def matrix(self, covers: list[Cover]) -> sparse.csr_array:
@@ -147,15 +157,17 @@ class _Places:
 
 
 def _broken(
-    parting: Parting, errors: FloatArray, above: FloatArray, below: FloatArray
+    parting: Parting, errors: FloatArray, above: FloatArray, below: FloatArray, clock: Clock
 ) -> list[Cover]:
     """Return covers that a point of the relaxation breaks, at most one per row."""
-    covers = []
-    for boundary in np.unique(parting.boundary):
+    covers: list[Cover] = []
+    boundaries = np.unique(parting.boundary)
+    most = max(POLICY.cover_rows // len(boundaries), 1)
+    for boundary in boundaries:
         for sign in (1, -1):
             about = parting.boundary == boundary
             own = np.flatnonzero(about & (parting.y == sign) & (errors < 1 - POLICY.cover_lack))
-            own = own[np.argsort(errors[own], kind="stable")][: POLICY.cover_rows]
+            own = own[np.argsort(errors[own], kind="stable")][:most]
             others = np.flatnonzero(about & (parting.y == -sign) & (errors < 0.5))
             if not len(own) or not len(others):
                 continue
@@ -163,6 +175,8 @@ def _broken(
             up, down = (above, below) if sign > 0 else (below, above)
             hull = _Hull(parting, others, errors[others], up, down)
             for i in own.tolist():
+                if clock.is_up:
+                    return covers
                 if (cover := hull.cover(i, float(errors[i]))) is not None:
                     swapped = cover if sign > 0 else cover._replace(
                         above=cover.below, below=cover.above

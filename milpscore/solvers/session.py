@@ -118,6 +118,7 @@ class Session:
         self._require_known_objective()
         program.require_apart()
         self.state = program.state()
+        self.covers: sparse.csr_array | None = None  # made before the first search
         self.scale = _cost_scale(self.cost)
         self.highs = self.copy(relaxed=False)
         self.load_seconds = time.perf_counter() - started
@@ -533,11 +534,13 @@ class Highs(SessionSolver):
 
         if task.kind != "exact":
             return task.loaded.run(task.options, gap, task.vector, task.listeners)
+        held = task.loaded.covers
         try:
-            covers = hull_covers(task.loaded, task.options)
+            if held is None or held.shape[1] < len(task.loaded.columns):
+                held = task.loaded.covers = hull_covers(task.loaded, task.options)
         except KeyboardInterrupt:
             return Outcome(Termination.INTERRUPTED)
-        with task.loaded.beside(covers):
+        with task.loaded.beside(held):
             return task.loaded.run(task.options, gap, task.vector, task.listeners, judge)
 
 

@@ -130,3 +130,16 @@ def test_a_model_takes_them_and_stays_what_was_stated(tmp_path: Path) -> None:
     program.model.mine = pyo.Constraint(expr=program.model.w[0] <= 2)
     assert "mine" in program.added_by_user()
     assert add_hull_covers(hinge(X, y)) == 0
+
+
+def test_variables_fixed_by_hand_break_no_cover() -> None:
+    program = slim(*table(2), coef_min=-3, coef_max=3, max_terms=2)
+    exact = solve(program, "highs", progress=False)
+    assert exact.card is not None
+    program.layout.fill(program.model, program.statement, exact.card)
+    m = program.model
+    wrong = [i for i in m.I if m.z[i].value > 0.5]
+    for i in wrong:  # as the best card has them
+        m.z[i].fix(1)
+    again = solve(program, "highs", progress=False)
+    assert again.objective == pytest.approx(exact.objective, abs=1e-9)
