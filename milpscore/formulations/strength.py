@@ -45,7 +45,8 @@ def slim_program(design: Design, strength: str = "joint_big_m", **arguments: Any
     r"""State :func:`milpscore.formulations.slim` in one of six strengths.
 
     All six allow the same cards with the same objective; their LP bounds grow from one to the
-    next, and never fall.
+    next, and never fall. HiGHS gets them as they are: without the hull covers that it gets beside
+    :func:`slim` itself.
 
     ``textbook``
         One z_i per row and one big-M for all rows, from the full box of coefficients.
@@ -87,6 +88,7 @@ def slim_program(design: Design, strength: str = "joint_big_m", **arguments: Any
             "the strengths are compared on data with a grid, and these columns have none: bin "
             "them, or round decimals"
         )
+    program.layout = replace(program.layout, parting=None)
     if strength == "textbook":
         _use_one_big_m(program)
     if rank >= STRENGTHS.index("conflicts"):
