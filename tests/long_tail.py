@@ -87,6 +87,7 @@ QUICK = {
     "test_formulations_risk_score.py::test_widening_the_default_intercepts_never_helps": 4,
     "test_formulations_weighted_tv.py::test_optimum_equals_enumeration": 3,
     "test_fuzz.py::test_a_fixed_share_finds_nothing": 3,
+    "test_fuzz.py::test_what_was_found_stays_mended": 22,
     "test_highs_neighbours.py::"
     "test_other_users_of_highs_in_the_same_thread_and_we_do_not_disturb_each_other": 1,
     "test_hinge_bound.py::test_no_card_lies_below_it_and_the_relaxation_little_above": 7,
