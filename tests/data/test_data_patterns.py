@@ -499,6 +499,7 @@ def test_what_cannot_be_dealt_is_refused_by_name() -> None:
         model.predict(read_patterns(frame, "outcome", features=["sex"]))
 
 
+@pytest.mark.filterwarnings("ignore:.*the card scores 'well', the last label")
 def test_searches_and_comparisons_take_merged_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
