@@ -13,6 +13,23 @@ from milpscore.core.design import Column, Design
 from milpscore.data import OrdinalDesign
 from milpscore.data.ordinal import by_boundaries
 
+SLIM_CASES: dict[str, dict[str, Any]] = {
+    "free": {"coef_min": -3, "coef_max": 3, "max_terms": 2},
+    "uncounted": {"coef_min": -2, "coef_max": 2, "l0_penalty": 0.0},
+    "signs": {"coef_min": [0, -3, -2], "coef_max": [3, 0, 2], "max_terms": 2},
+    "forced": {"coef_min": [1, -3, -2], "coef_max": [3, -1, 2]},
+    "sets": {"coef_sets": {"x1": [-4, 0, 3], "x2": [-1, 1]}, "max_terms": 3},
+    "uncounted signs": {"coef_min": [0, -3, 1], "coef_max": [3, 0, 2], "l0_penalty": 0.0},
+}
+"""Arguments of slim for three columns: what its points may be, and what they cost."""
+
+
+def points_of(statement: Any) -> list[Any]:
+    """The values of each coefficient."""
+    ends = zip(*(end.tolist() for end in statement.ranges), strict=True)
+    ranges = (range(low, high + 1) for low, high in ends)
+    return [statement.coef_sets.get(j, values) for j, values in enumerate(ranges)]
+
 
 def random_design(rng: np.random.Generator, n: int, p: int, values: list[float]) -> Design:
     """A small design with both classes and some repeated rows."""

@@ -91,9 +91,12 @@ class Outcome:
 class Progress:
     """The deadline and the trace of one run, for its listeners."""
 
-    def __init__(self, time_limit: float = math.inf, listeners: Sequence[Listener] = ()) -> None:
+    def __init__(
+        self, time_limit: float = math.inf, listeners: Sequence[Listener] = (),
+        since: Clock | None = None,
+    ) -> None:  # fmt: skip
         self.deadline, self.listeners = Clock.of(time_limit), listeners
-        self._own = Clock()
+        self._own = Clock() if since is None else since
         self.trace: list[TracePoint] = []
 
     @property

@@ -47,8 +47,9 @@ def add_hull_covers(program: Program, **options: Any) -> int:
     Parameters
     ----------
     program : Program
-        Of :func:`milpscore.formulations.slim` or :func:`~milpscore.formulations.ordinal`; its model
-        gets the constraints ``hull_covers``, which no card breaks.
+        By :func:`milpscore.formulations.slim` or :func:`~milpscore.formulations.ordinal`; its model
+        gets the constraints ``hull_covers``, which no card breaks. An edit (:meth:`Program.set`)
+        that has to build the model anew leaves them out.
     **options
         As in :class:`milpscore.solvers.Options`; ``time_limit`` ends the rounds.
 
@@ -60,10 +61,18 @@ def add_hull_covers(program: Program, **options: Any) -> int:
     Raises
     ------
     NotApplicableError
-        If the model holds them already.
+        If the model holds them already, or is one of cones.
+
+    Notes
+    -----
+    A kind of infeasible-subsystem cut: Codato & Fischetti, "Combinatorial Benders' cuts for
+    mixed-integer linear programming", Operations Research 54 (2006), whose subsystems of rows are
+    sought here among rows that signs of points do not part.
     """
     import pyomo.environ as pyo
 
+    if program.conic:
+        raise NotApplicableError("a conic program has no errors to cover: state slim or ordinal")
     model, session = program.model, Session(program)
     if model.component("hull_covers") is not None:
         raise NotApplicableError("the model has its hull covers: build the program anew for others")
@@ -81,7 +90,7 @@ def add_hull_covers(program: Program, **options: Any) -> int:
 def hull_covers(session: Session, options: Options) -> sparse.csr_array:
     """Return rows A with A @ x >= 1 for the columns of a session, from rounds at its relaxation.
 
-    Without rows where the model's errors are no binaries, or the table is large.
+    No rows if the model's errors are not binaries, or the table is large.
     """
     none = sparse.csr_array((0, len(session.columns)))
     program = session.program

@@ -94,19 +94,17 @@ class SolverPolicy:
     scaled_objective: float = 512.0
     # multiple of that size, as much or as little, that an objective may have
     scale_fit: float = 64.0
-    # hull covers: entries of merged rows up to which they are looked for, rounds, rows of a class
-    # (per boundary, its part of them)
-    # and new covers per round, what a cover must lack of 1, and how far above 1 it is left out;
-    # rounds end where the bound rises by a smaller share. Measured on haberman and breastcancer
+    # hull covers, measured on haberman and breastcancer: entries of merged rows up to which they
+    # are looked for; rounds; rows of a class, over all boundaries, and new covers per round
     cover_entries: int = 50_000
     cover_rounds: int = 12
     cover_rows: int = 300
     covers_at_once: int = 150
-    cover_lack: float = 0.02
-    cover_slack: float = 0.3
+    cover_lack: float = 0.02  # what a cover must lack of 1 to be added
+    cover_slack: float = 0.3  # how far above 1 at the end a cover is left out
+    cover_rise: float = 0.005  # relative rise of the bound below which rounds end
     cover_time: float = 0.2  # share of the time limit for the rounds, at most
     cover_share: float = 0.9  # of the gap: what columns left out of a cover may make up
-    cover_rise: float = 0.005
     newton_halvings: int = 30  # halvings of a Newton step
     steepest_entry: float = 1e15  # HiGHS takes no larger entry of a row
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import highspy
 import numpy as np
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import SolverError
 from milpscore.core.result import TracePoint
@@ -26,8 +27,9 @@ class Watch(Progress):
     def __init__(
         self, time_limit: float, scale: float = 1.0, start_objective: float | None = None,
         listeners: Sequence[Listener] = (), judge: Judge | None = None,
+        since: Clock | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(time_limit, listeners)
+        super().__init__(time_limit, listeners, since)
         self.judge, self.best = judge, math.inf
         self.stop = threading.Event()
         self.asked = False  # by a listener, to stop

@@ -20,6 +20,7 @@ from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import RowEntry
 from scipy import sparse
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import (
     FormulationError,
@@ -427,8 +428,10 @@ class Session:
     def run(
         self, options: Options, absolute_gap: float = 0.0, start: FloatArray | None = None,
         listeners: Sequence[Listener] = (), judge: Judge | None = None,
+        since: Clock | None = None,
     ) -> Outcome:  # fmt: skip
         """Run HiGHS, from a complete feasible point ``start``, to an absolute gap."""
+        # what belongs to the run and went before it began at ``since``
         # listeners get each TracePoint from the solver's thread, with the objective of the best
         # point so far by the word of the ``judge``
         highs = self.highs
@@ -448,7 +451,7 @@ class Session:
             solution = highspy.HighsSolution()
             solution.col_value = start.tolist()
             highs.setSolution(solution)
-        watch = Watch(options.clock, self.scale, first, listeners, judge)
+        watch = Watch(options.clock, self.scale, first, listeners, judge, since)
         stops = highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt
         improving = highs.cbMipImprovingSolution, watch.incumbent
         stopping = ((channel, watch.interrupt) for channel in stops)
@@ -534,14 +537,14 @@ class Highs(SessionSolver):
 
         if task.kind != "exact":
             return task.loaded.run(task.options, gap, task.vector, task.listeners)
-        held = task.loaded.covers
+        session, since = task.loaded, Clock()
         try:
-            if held is None or held.shape[1] < len(task.loaded.columns):
-                held = task.loaded.covers = hull_covers(task.loaded, task.options)
+            if session.covers is None or session.covers.shape[1] < len(session.columns):
+                session.covers = hull_covers(session, task.options)
         except KeyboardInterrupt:
-            return Outcome(Termination.INTERRUPTED)
-        with task.loaded.beside(held):
-            return task.loaded.run(task.options, gap, task.vector, task.listeners, judge)
+            return Outcome(Termination.INTERRUPTED, seconds=since.seconds)
+        with session.beside(session.covers):
+            return session.run(task.options, gap, task.vector, task.listeners, judge, since)
 
 
 def termination_of(highs: Any) -> Termination:

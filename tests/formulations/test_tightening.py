@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from formulation_cases import SLIM_CASES, points_of
 from pyomo.repn import generate_standard_repn
 
 from milpscore.constraints import MaxFPR
@@ -20,15 +21,6 @@ from milpscore.formulations.policy import POLICY
 from milpscore.solvers import solve
 from milpscore.verify import check
 
-CASES: dict[str, dict[str, Any]] = {
-    "free": {"coef_min": -3, "coef_max": 3, "max_terms": 2},
-    "uncounted": {"coef_min": -2, "coef_max": 2, "l0_penalty": 0.0},
-    "signs": {"coef_min": [0, -3, -2], "coef_max": [3, 0, 2], "max_terms": 2},
-    "forced": {"coef_min": [1, -3, -2], "coef_max": [3, -1, 2]},
-    "sets": {"coef_sets": {"x1": [-4, 0, 3], "x2": [-1, 1]}, "max_terms": 3},
-    "uncounted signs": {"coef_min": [0, -3, 1], "coef_max": [3, 0, 2], "l0_penalty": 0.0},
-}
-
 
 def table(seed: int, decimals: bool = False) -> tuple[Any, Any]:
     """Rows of three columns with repeats, contradictions and weights."""
@@ -39,20 +31,13 @@ def table(seed: int, decimals: bool = False) -> tuple[Any, Any]:
     return (X + rng.random((24, 3)) if decimals else X), y
 
 
-def choices_of(statement: Any) -> list[Any]:
-    """The values of each coefficient."""
-    ends = zip(*(end.tolist() for end in statement.ranges), strict=True)
-    ranges = (range(low, high + 1) for low, high in ends)
-    return [statement.coef_sets.get(j, values) for j, values in enumerate(ranges)]
-
-
 @pytest.mark.parametrize("decimals", [False, True])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SLIM_CASES)
 def test_no_card_breaks_a_cover(case: str, decimals: bool) -> None:
-    program = slim(*table(3, decimals), **CASES[case])
+    program = slim(*table(3, decimals), **SLIM_CASES[case])
     statement, rng = program.statement, np.random.default_rng(5)
     assert len(program.model.pair_covers) > 0
-    choices = choices_of(statement)
+    choices = points_of(statement)
     for _ in range(60):
         w = np.array([rng.choice(list(values)) for values in choices], dtype=np.int64)
         if statement.max_terms is not None and np.count_nonzero(w) > statement.max_terms:
@@ -64,10 +49,10 @@ def test_no_card_breaks_a_cover(case: str, decimals: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SLIM_CASES)
 def test_they_change_no_optimum_and_raise_bounds(case: str, seed: int) -> None:
-    with_them = slim(*table(seed), **CASES[case])
-    without = slim(*table(seed), **CASES[case], pair_covers=False, big_m="row")
+    with_them = slim(*table(seed), **SLIM_CASES[case])
+    without = slim(*table(seed), **SLIM_CASES[case], pair_covers=False, big_m="row")
     exact, other = solve(with_them, "highs", progress=False), solve(without, "tree", progress=False)
     assert exact.claim is other.claim is Claim.OPTIMAL
     assert exact.objective == pytest.approx(other.objective, abs=1e-9)
@@ -159,15 +144,15 @@ def test_rows_on_the_threshold_need_big_m_of_their_own(edit: Any, tmp_path: Any)
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SLIM_CASES)
 def test_joint_big_m_are_the_least_over_cards_and_thresholds_beside_rows(
     case: str, seed: int
 ) -> None:
     X, y = table(seed)
-    program = slim(X, y, **CASES[case])
+    program = slim(X, y, **SLIM_CASES[case])
     statement, m = program.statement, program.model
     rows, sign = statement.design.merged.X, statement.design.merged.y
-    choices = choices_of(statement)
+    choices = points_of(statement)
     W = np.array(list(product(*choices)))
     if statement.max_terms is not None:
         W = W[np.count_nonzero(W, axis=1) <= statement.max_terms]

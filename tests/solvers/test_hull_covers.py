@@ -9,32 +9,28 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from formulation_cases import SLIM_CASES, points_of
 from tree_cases import set_policy
 
 import milpscore.solvers.hull_covers as module
+from milpscore.core.clock import Clock
 from milpscore.core.errors import NotApplicableError
-from milpscore.core.result import Claim
-from milpscore.formulations import hinge, ordinal, slim
+from milpscore.core.result import Claim, Termination
+from milpscore.formulations import eye, hinge, ordinal, slim
 from milpscore.solvers import add_hull_covers, load, policy, solve
 from milpscore.solvers.hull_covers import hull_covers
 from milpscore.solvers.options import Options
 
-CASES: dict[str, dict[str, Any]] = {
-    "free": {"coef_min": -3, "coef_max": 3, "max_terms": 2},
-    "uncounted": {"coef_min": -2, "coef_max": 2, "l0_penalty": 0.0},
-    "signs": {"coef_min": [0, -3, -2], "coef_max": [3, 0, 2], "max_terms": 2},
-    "forced": {"coef_min": [1, -3, -2], "coef_max": [3, -1, 2]},
-    "sets": {"coef_sets": {"x1": [-4, 0, 3], "x2": [-1, 1]}, "max_terms": 3},
-    "row": {"coef_min": -3, "coef_max": 3, "big_m": "row"},
-}
+CASES = {**SLIM_CASES, "row": {"coef_min": -3, "coef_max": 3, "big_m": "row"}}
 
 
-def table(seed: int, *, decimals: bool = False, n: int = 60) -> tuple[Any, Any]:
-    """Rows of three columns whose classes overlap."""
+def table(seed: int, kind: str = "whole", n: int = 60) -> tuple[Any, Any]:
+    """Rows of three columns whose classes overlap: whole, on a grid of eighths, or on none."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(n, 3)).astype(float)
     y = (X[:, 0] - X[:, 1] + 2 * rng.normal(size=n) > 0).astype(int)
-    return (X + rng.integers(0, 8, X.shape) / 8 if decimals else X), y
+    parts = {"whole": 0.0, "eighths": rng.integers(0, 8, X.shape) / 8, "free": rng.random(X.shape)}
+    return X + parts[kind], y
 
 
 def covers_of(program: Any) -> tuple[Any, Any]:
@@ -43,18 +39,17 @@ def covers_of(program: Any) -> tuple[Any, Any]:
     return session, hull_covers(session, Options())
 
 
-@pytest.mark.parametrize("decimals", [False, True])
+@pytest.mark.parametrize("kind", ["whole", "eighths", "free"])
 @pytest.mark.parametrize("case", CASES)
-def test_no_card_breaks_a_cover(case: str, decimals: bool) -> None:
-    program = slim(*table(3, decimals=decimals), **CASES[case])
+def test_no_card_breaks_a_cover(case: str, kind: str) -> None:
+    program = slim(*table(3, kind), **CASES[case])
+    statement, rng = program.statement, np.random.default_rng(0)
+    assert (statement.intercept.kind == "real") == (kind == "free")
     session, covers = covers_of(program)
     assert covers.shape[0] > 5
-    statement, rng = program.statement, np.random.default_rng(0)
-    ends = zip(statement.coef_min.tolist(), statement.coef_max.tolist(), strict=True)
-    ranges = [statement.coef_sets.get(j, range(a, b + 1)) for j, (a, b) in enumerate(ends)]
     every = [
         np.array(w, dtype=np.int64)
-        for w in itertools.product(*ranges)
+        for w in itertools.product(*points_of(statement))
         if statement.max_terms is None or np.count_nonzero(w) <= statement.max_terms
     ]
     for k in rng.permutation(len(every))[:150]:
@@ -130,6 +125,10 @@ def test_a_model_takes_them_and_stays_what_was_stated(tmp_path: Path) -> None:
     program.model.mine = pyo.Constraint(expr=program.model.w[0] <= 2)
     assert "mine" in program.added_by_user()
     assert add_hull_covers(hinge(X, y)) == 0
+    with pytest.raises(NotApplicableError, match="a conic program has no errors"):
+        add_hull_covers(eye(X, y, expert=["x0"]))
+    program.set(max_terms=1)  # in place
+    assert program.model.component("hull_covers") is not None
 
 
 def test_variables_fixed_by_hand_break_no_cover() -> None:
@@ -143,3 +142,30 @@ def test_variables_fixed_by_hand_break_no_cover() -> None:
         m.z[i].fix(1)
     again = solve(program, "highs", progress=False)
     assert again.objective == pytest.approx(exact.objective, abs=1e-9)
+
+
+def test_an_interrupt_between_rounds_keeps_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = slim(*table(2), coef_min=-3, coef_max=3, max_terms=2)
+    start = solve(program, "highs", progress=False).card
+
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_broken", pressed)
+    result = solve(program, "highs", warm_start=start, progress=False)
+    assert result.termination is Termination.INTERRUPTED
+    assert (result.card, result.claim) == (start, Claim.FEASIBLE)
+
+
+def test_rounds_count_as_seconds_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, sets = [0.0], Clock.now
+
+    def late(*_: object) -> list[Any]:
+        waits[0] += 1000.0
+        return []
+
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: sets() + waits[0]))
+    monkeypatch.setattr(module, "_broken", late)
+    result = solve(slim(*table(2), max_terms=2), "highs", progress=False)
+    assert result.solve_seconds >= 1000.0
+    assert all(point.seconds >= 1000.0 for point in result.trace)

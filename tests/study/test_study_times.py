@@ -69,7 +69,7 @@ def test_cards_of_folds_and_of_all_rows_are_kept(folder: Path) -> None:
         assert report.certificate(key)["evidence"]["kind"] == "leaves"
     known = report.certificate(cards["key"].iloc[-1])["data"]
     assert (known["time"], known["entry"], known["positive"]) == ("years", "came", "2")
-    pytest.importorskip("sksurv", reason="Harrell's C is by scikit-survival")
+    pytest.importorskip("sksurv", reason="scikit-survival is not installed: Harrell's C is by it")
     assert cards["train_auc"].between(0.5, 1.0).all()
     assert cards["test_auc"].notna().sum() == 2
 
