@@ -411,9 +411,33 @@ def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> int
 
 
 @inner
+def nearest(hulls: Any, j: int, a: float, h: float) -> float:
+    """Return the least of h/2 (x - a)^2 + hull j at x."""
+    if hulls.last[j] <= 0:
+        return float(hulls.knots[j, 0])
+    # the first piece whose right end slopes upwards
+    k, beyond = 0, hulls.last[j] - 1
+    while k < beyond:
+        middle = (k + beyond) // 2
+        if h * (hulls.knots[j, middle + 1] - a) + hulls.slopes[j, middle] >= 0.0:
+            beyond = middle
+        else:
+            k = middle + 1
+    new = a - hulls.slopes[j, k] / h
+    return float(min(max(new, hulls.knots[j, k]), hulls.knots[j, k + 1]))
+
+
+@inner
 def descend(gram: Any, grad: Any, w: Any, hulls: Any, work: float) -> float:
     """Descend by coordinates on grad'd + d'gram d/2 + hulls from w; return the work left."""
     m = len(w)
+    if gram.ndim == 1:
+        # a diagonal: each coordinate has its minimum at once, which numba knows when compiling
+        for j in range(m):
+            new = nearest(hulls, j, w[j] - grad[j] / gram[j], gram[j])
+            grad[j] += (new - w[j]) * gram[j]
+            w[j] = new
+        return work - m
     flattest = 1e-300
     for j in range(m):
         flattest = max(flattest, 1e-13 * gram[j, j])
@@ -424,19 +448,7 @@ def descend(gram: Any, grad: Any, w: Any, hulls: Any, work: float) -> float:
         worst = 0.0
         for j in range(m):
             h = max(gram[j, j], flattest)
-            new = hulls.knots[j, 0]
-            if hulls.last[j] > 0:
-                # min h/2 (x - a)^2 + hull(x): the first piece whose right end slopes upwards
-                a = w[j] - grad[j] / h
-                k, beyond = 0, hulls.last[j] - 1
-                while k < beyond:
-                    middle = (k + beyond) // 2
-                    if h * (hulls.knots[j, middle + 1] - a) + hulls.slopes[j, middle] >= 0.0:
-                        beyond = middle
-                    else:
-                        k = middle + 1
-                new = a - hulls.slopes[j, k] / h
-                new = min(max(new, hulls.knots[j, k]), hulls.knots[j, k + 1])
+            new = nearest(hulls, j, w[j] - grad[j] / h, h)
             step = new - w[j]
             if step != 0.0:
                 for i in range(m):

@@ -32,6 +32,8 @@ class RiskPolicy:
     entry_cost: float = 3.0  # nanoseconds per entry of X and active column
     # columns that are active at once, at most, in the estimate of a node's cost
     active_columns: int = 30
+    # the same where accelerated steps are taken: these are about as long
+    wide_columns: int = 150
     # supports are given up if all of them would take this multiple of the time there is
     give_up_factor: float = 10.0
     glance: float = 2e8  # nanoseconds of supports after which their end is guessed
@@ -75,6 +77,15 @@ class RiskPolicy:
     # share of the room below the cutoff: steps that gain less end a descent
     least_gain: float = 0.02
     backtracks: int = 12  # halvings of a Newton step
+    # columns up to which steps are Newton's: their matrices grow with the square
+    newton_columns: int = 300
+    rough_columns: int = 100  # the same until there is a bound above 0
+    gradient_steps: int = 1000  # accelerated steps of wider relaxations, at most
+    gradient_looks: int = 10  # steps between two looks at the bound
+    # share of the value by which the first bound of a wide node may miss it
+    rough_share: float = 0.9
+    first_bend: float = 0.25  # curvature of the first step, per square of the slope
+    unbend: float = 0.9  # factor on the curvature from one step to the next
     gentler: float = 4.0  # factor between slopes at which the line of a steep node is drawn
     temperings: int = 4  # slopes that are tried, the node's own first
     # undecided columns taken into a relaxation at once; as many as it has, if these are more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -140,18 +141,24 @@ def _either(first: Any, second: Any) -> Any:
 class Relaxation:
     """Solves nodes in place: raises ``bound``, moves ``w`` and ``b``, fixes and tightens."""
 
-    def __init__(self, arrays: Arrays, clock: Clock | None = None) -> None:
+    def __init__(
+        self, arrays: Arrays, clock: Clock | None = None, on_bound: Callable[[], None] | None = None
+    ) -> None:
         self.arrays = arrays
         # a node left unsolved has a bound all the same, a lower one
         self.clock = Clock() if clock is None else clock
         self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
+        self.wide = self.omega is None and arrays.p > POLICY.rough_columns
+        # called as a long solve raises a bound
+        self.on_bound = on_bound if on_bound and self.wide else lambda: None
         self.limits = ErrorLimits(arrays)
         self.excess = np.zeros(len(self.limits))  # of the node solved last
         self.solved = 0
         # nanoseconds a node may take
-        self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * min(
-            arrays.p, POLICY.active_columns
-        )
+        columns = min(arrays.p, POLICY.active_columns)
+        if arrays.p > POLICY.newton_columns:
+            columns = POLICY.wide_columns
+        self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * columns
         self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
 
     def solve(self, node: Node, cutoff: float) -> bool:
@@ -161,6 +168,10 @@ class Relaxation:
         self.solved += 1
         node.project(self.arrays)
         active = (node.status == IN) | ((node.w != 0.0) & (node.status == OPEN))
+        # steep scores use almost all columns
+        first = node.constant == -math.inf and node.prices is None
+        active |= self.wide and first and node.s_lo < node.s_hi
+        active &= node.status != OUT
         patterns = None
         if node.prices is not None:
             columns = np.flatnonzero(node.status != OUT)
@@ -176,6 +187,7 @@ class Relaxation:
             self._draw_line(node, rows, node.status != OUT)
             if not self.tighten(node, cutoff):
                 return False
+            self.on_bound()
             if self.clock.is_up or not self._extend(node, active, cutoff):
                 break
             if (columns == active).all():
@@ -350,6 +362,10 @@ class Relaxation:
     ) -> None:
         """Newton steps on the rows merged by the active columns."""
         a, columns = self.arrays, rows.columns
+        many = len(columns) > (POLICY.newton_columns if node.bound > 0.0 else POLICY.rough_columns)
+        if many and self.wide and rows.patterns is None:
+            self._descend_by_gradients(node, rows, cutoff)
+            return
         model = _Model(self, node, rows)
         w, b, s, mu = node.w[columns].copy(), node.b, node.s, node.mu
         z = rows.scores(w, b, s)
@@ -386,6 +402,69 @@ class Relaxation:
             model.move(w)
         node.w[columns], node.b, node.s, node.mu = w, b, s, mu
         rows.z = z
+
+    def _descend_by_gradients(self, node: Node, rows: _ActiveRows, cutoff: float) -> None:
+        """Accelerated proximal gradient steps at the node's steepest slope, or the best one."""
+        # Beck & Teboulle, "A fast iterative shrinkage-thresholding algorithm" (2009). The hull of
+        # steeper cards holds the gentler ones if no column has to be in: a line drawn there bounds
+        # them as well.
+        a, columns, held = self.arrays, rows.columns, node.child()
+        w, s, b = node.w[columns], node.s_hi, node.b
+        totals = rows.X @ w
+        if node.sure > 0:
+            line = a.lines(totals[:, None], rows.rows, (node.s_lo, node.s_hi))
+            s, b = float(line.slopes[0]), float(line.intercepts[0]) / a.unit
+        held.s = held.s_lo = held.s_hi = s
+        model, mu, momentum = _Model(self, held, rows), node.mu, 1.0
+        bend = POLICY.first_bend * s * s
+        # single precision is enough to find the place of a line
+        X, middle = rows.X.astype(np.float32), rows.X.mean(axis=0)
+        low, high = a.intercepts(s, node.b_lo, node.b_hi)
+        rows.z = rows.scores(w, b, s)
+        ahead, ahead_totals = w, totals
+        for count in range(POLICY.gradient_steps):
+            if self.clock.is_up:
+                break
+            # 1) The loss and its gradient at the point ahead, with a better intercept there.
+            z = s * ahead_totals + b * a.unit
+            bend_b = max(float(rows.rows.bend(z)[0].sum()) * a.unit, 1e-12)
+            moved = min(max(b - float(rows.rows.pull(z).sum()) / bend_b, low), high)
+            z += (moved - b) * a.unit
+            b, value, u = moved, rows.value(z), rows.rows.pull(z)
+            gradient = s * ((u.astype(np.float32) @ X).astype(np.float64) - middle * u.sum())
+            # 2) End once the line there bounds well enough what these columns leave.
+            looks = count % POLICY.gradient_looks == POLICY.gradient_looks - 1
+            if looks and _is_near(node, model, (ahead, value, gradient, mu), cutoff):
+                w, totals = ahead, ahead_totals
+                break
+            # 3) Step as far as the loss bends no more than the model; at its precision, end.
+            for _ in range(POLICY.backtracks):
+                new, weights = ahead.copy(), np.full(len(ahead), bend)
+                rest = model.choices, model.hulls, a.l0, model.budget, mu
+                mu = solve_model(weights, gradient.copy(), new, *rest)
+                step, new_totals = new - ahead, (X @ new.astype(np.float32)).astype(np.float64)
+                most = value + gradient @ step + 0.5 * bend * (step @ step) + 1e-6 * abs(value)
+                away = new_totals - ahead_totals - float(middle @ step)
+                if fits := bool(rows.value(z + s * away) <= most):
+                    break
+                bend *= 2.0
+            if not fits:
+                break
+            bend *= POLICY.unbend
+            # 4) Look ahead, unless that leads back.
+            back = float((ahead - new) @ (new - w)) > 0.0
+            later = 1.0 if back else 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
+            share = 0.0 if back else (momentum - 1.0) / later
+            ahead = new + share * (new - w)
+            ahead_totals = new_totals + share * (new_totals - totals)
+            w, totals, momentum = new, new_totals, later
+        if count == 0:
+            return
+        line = a.lines((rows.X @ w)[:, None], rows.rows, (s, s))
+        node.w[columns], node.s, node.b, node.mu = w, s, float(line.intercepts[0]) / a.unit, mu
+        rows.z = rows.scores(w, node.b, s)
+        cost, used = model.cost(w, mu)
+        node.primal = rows.value(rows.z) + cost - mu * used + a.l0 * node.sure
 
     def _draw_line(self, node: Node, rows: _ActiveRows, wanted: BoolArray) -> None:
         """The loss's tangent at the node's point over the wanted features, less its rounding."""
@@ -428,6 +507,8 @@ class Relaxation:
             self._price(node, node.s, self.arrays.terms - node.sure, zero)
         short = np.where((node.status == OPEN) & ~active, self._least + node.mu, 0.0)
         more = max(POLICY.columns_added, int(np.count_nonzero(active)))
+        if more > POLICY.newton_columns:
+            more = len(active)
         worst = np.argsort(short, kind="stable")[:more]
         worst = worst[short[worst] < -1e-9 - 1e-3 * node.mu]
         active[worst] = True
@@ -441,6 +522,21 @@ class Relaxation:
 
 _Slopes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray | None]
 """First derivatives by row; second ones, diag(h) - C C' or diag(h) alone."""
+
+
+def _is_near(
+    node: Node, model: _Model, at: tuple[FloatArray, float, FloatArray, float], cutoff: float
+) -> bool:
+    """Return whether a line at (w, loss, gradient, multiplier) bounds the model well enough."""
+    w, value, gradient, mu = at
+    cost, used = model.cost(w, mu)
+    here = value + cost - mu * used
+    missed = here - value - model.least_of(gradient) + float(gradient @ w)
+    bound = max(here - missed, node.bound, 0.0)
+    enough = 0.5 * POLICY.good_enough * (cutoff - bound)
+    if not node.bound > 0.0:
+        enough = max(enough, POLICY.rough_share * here)
+    return bool(bound >= cutoff or missed <= enough)
 
 
 class _ActiveRows:
@@ -555,6 +651,19 @@ class _Model:
         paying = ~choices.inside[:m] & (w != 0.0)
         used = float((w[paying] / ends[paying]).sum())
         return (self.arrays.l0 + mu) * used, used
+
+    def least_of(self, gradient: FloatArray) -> float:
+        """Return the least of a linear loss and the penalties over the choices of all cards."""
+        choices, place = self.choices, np.arange(self.choices.points.shape[1])
+        allowed = (place >= choices.lo[:, None]) & (place <= choices.hi[:, None])
+        cost = np.where(allowed, gradient[:, None] * choices.points + choices.table, np.inf)
+        inside = choices.inside
+        zero = place == choices.zero[:, None]
+        least = np.where(
+            zero & ~inside[:, None], 0.0, cost + self.arrays.l0 * ~inside[:, None]
+        ).min(axis=1)
+        cheapest = np.sort(least[~inside])[: int(self.budget)]
+        return float(least[inside].sum() + np.minimum(cheapest, 0.0).sum())
 
     def minimise(
         self, slopes: _Slopes, w: FloatArray, b: float, s: float, mu: float

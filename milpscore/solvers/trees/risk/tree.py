@@ -71,7 +71,7 @@ class RiskTree(BestFirst):
 
     def __init__(self, arrays: Arrays, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
         self.arrays, self.limits, self.clock = arrays, limits, SearchClock(limits, listeners)
-        self.relaxation = Relaxation(arrays, self.clock.deadline)
+        self.relaxation = Relaxation(arrays, self.clock.deadline, self.report)
         self.sides = Sides(arrays, self.relaxation.limits)
         self.looked: set[tuple[int, ...]] = set()
         self.root = Node.root(arrays)
@@ -176,11 +176,12 @@ class RiskTree(BestFirst):
         # which of the two is faster is seldom known before; supports that are left take the boxes'
         # place: they hold every card that may be better than the best
         each = self.each / (1 if self.crew is None else self.crew.jobs)
-        before, due, turn = self.nodes, 0.0, max(POLICY.turn_nodes, POLICY.first_turn / each)
+        few = 1 if self.arrays.p > POLICY.newton_columns else POLICY.turn_nodes
+        before, due, turn = self.nodes, 0.0, max(few, POLICY.first_turn / each)
         if self.sides.known:
             turn = 0.0
         while self.search(turn):
-            turn = POLICY.turn_nodes
+            turn = few
             if not math.isfinite(self.cutoff):
                 self._price_boxes()
                 continue
