@@ -25,7 +25,7 @@ def table(n: int, p: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def by_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gradient steps from the fourth column on."""
     for module in (relaxation, tree):
-        policy = replace(POLICY, newton_columns=3, rough_columns=3)
+        policy = replace(POLICY, newton_columns=3)
         monkeypatch.setattr(module, "POLICY", policy)
 
 
@@ -61,7 +61,7 @@ def test_a_wide_root_has_a_bound_above_0() -> None:
 
 def test_separable_rows_end() -> None:
     # there is no bound above 0, and steps of single precision gain nothing at last
-    X, y = table(60, 150, 0)
+    X, y = table(60, 320, 0)
     program = risk_score(X, y, max_terms=3, coef_min=-5, coef_max=5, scale="auto")
     result = solve(program, "tree", node_limit=3, progress=False)
     assert result.verified

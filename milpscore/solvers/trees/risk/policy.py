@@ -79,7 +79,6 @@ class RiskPolicy:
     backtracks: int = 12  # halvings of a Newton step
     # columns up to which steps are Newton's: their matrices grow with the square
     newton_columns: int = 300
-    rough_columns: int = 100  # the same until there is a bound above 0
     gradient_steps: int = 1000  # accelerated steps of wider relaxations, at most
     gradient_looks: int = 10  # steps between two looks at the bound
     # share of the value by which the first bound of a wide node may miss it

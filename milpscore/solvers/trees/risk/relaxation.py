@@ -148,7 +148,7 @@ class Relaxation:
         # a node left unsolved has a bound all the same, a lower one
         self.clock = Clock() if clock is None else clock
         self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
-        self.wide = self.omega is None and arrays.p > POLICY.rough_columns
+        self.wide = self.omega is None and arrays.p > POLICY.newton_columns
         # called as a long solve raises a bound
         self.on_bound = on_bound if on_bound and self.wide else lambda: None
         self.limits = ErrorLimits(arrays)
@@ -362,8 +362,7 @@ class Relaxation:
     ) -> None:
         """Newton steps on the rows merged by the active columns."""
         a, columns = self.arrays, rows.columns
-        many = len(columns) > (POLICY.newton_columns if node.bound > 0.0 else POLICY.rough_columns)
-        if many and self.wide and rows.patterns is None:
+        if self.wide and len(columns) > POLICY.newton_columns and rows.patterns is None:
             self._descend_by_gradients(node, rows, cutoff)
             return
         model = _Model(self, node, rows)
