@@ -102,7 +102,9 @@ def test_help_is_cheap(tmp_path: Path) -> None:
     for command in ("fit", "compare", "path", "export", "predict", "list", "demo"):
         assert command in text
     assert not loaded & HEAVY
-    assert seconds < 0.6
+    # beside the libraries that print it: the same on a slow machine
+    bare, _, _ = run_child(tmp_path, "import typer, rich.console")
+    assert seconds < 4.5 * bare
 
 
 MISTAKES = {
