@@ -32,7 +32,7 @@ class RiskPolicy:
     entry_cost: float = 3.0  # nanoseconds per entry of X and active column
     # columns that are active at once, at most, in the estimate of a node's cost
     active_columns: int = 30
-    # the same where accelerated steps are taken: these are about as long
+    # the same of a node of gradient steps: a few hundred, each reading X two or three times
     wide_columns: int = 150
     # supports are given up if all of them would take this multiple of the time there is
     give_up_factor: float = 10.0

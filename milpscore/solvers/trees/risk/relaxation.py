@@ -132,6 +132,15 @@ def _narrow(node: Node, at_low: float, at_high: float, cutoff: float) -> bool:
     return share > 0.1 and node.s_lo < node.s_hi
 
 
+def _cheapest(
+    cost: FloatArray, zero: BoolArray, undecided: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return each feature's cheapest choice, and those of undecided ones ascending, at most 0."""
+    # an undecided feature at 0 costs nothing; it is a term at its other choices
+    least = np.where(zero, np.inf, cost).min(axis=0)
+    return least, np.sort(np.minimum(least[undecided], 0.0))
+
+
 def _either(first: Any, second: Any) -> Any:
     """What two ends of a range of slopes agree on: (out, in, kept by either)."""
     out = first[0] & second[0]
@@ -155,9 +164,7 @@ class Relaxation:
         self.excess = np.zeros(len(self.limits))  # of the node solved last
         self.solved = 0
         # nanoseconds a node may take
-        columns = min(arrays.p, POLICY.active_columns)
-        if arrays.p > POLICY.newton_columns:
-            columns = POLICY.wide_columns
+        columns = POLICY.wide_columns if self.wide else min(arrays.p, POLICY.active_columns)
         self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * columns
         self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
 
@@ -310,11 +317,9 @@ class Relaxation:
         allowed = (a.places >= node.lo) & (a.places <= node.hi)
         slope = node.slope if s == 1.0 else s * node.slope
         cost = np.where(allowed, (slope + node.fixed) * a.values + a.charges, np.inf)
-        # an undecided feature at 0 costs nothing; it is a term at its other choices
-        least = np.where(zero, np.inf, cost).min(axis=0)
         # at best the `free` cheapest undecided features become terms: the `last` of them
         # counts (0 where a place stays free), and `next_` would take a place that gets free
-        cheapest = np.sort(np.minimum(least[undecided], 0.0))
+        least, cheapest = _cheapest(cost, zero, undecided)
         last = float(cheapest[free - 1]) if 0 < free <= len(cheapest) else 0.0
         next_ = float(cheapest[free]) if 0 < free < len(cheapest) else 0.0
         low, high = a.intercepts(s, node.b_lo, node.b_hi)
@@ -404,37 +409,33 @@ class Relaxation:
 
     def _descend_by_gradients(self, node: Node, rows: _ActiveRows, cutoff: float) -> None:
         """Accelerated proximal gradient steps at the node's steepest slope, or the best one."""
-        # Beck & Teboulle, "A fast iterative shrinkage-thresholding algorithm" (2009). The hull of
-        # steeper cards holds the gentler ones if no column has to be in: a line drawn there bounds
-        # them as well.
-        a, columns, held = self.arrays, rows.columns, node.child()
-        w, s, b = node.w[columns], node.s_hi, node.b
-        totals = rows.X @ w
-        if node.sure > 0:
-            line = a.lines(totals[:, None], rows.rows, (node.s_lo, node.s_hi))
-            s, b = float(line.slopes[0]), float(line.intercepts[0]) / a.unit
+        # Beck & Teboulle, "A fast iterative shrinkage-thresholding algorithm" (2009)
+        a, columns, held, w = self.arrays, rows.columns, node.child(), node.w[rows.columns]
+        s, b = self._one_slope(node, rows, rows.X @ w)
         held.s = held.s_lo = held.s_hi = s
         model, mu, momentum = _Model(self, held, rows), node.mu, 1.0
         bend = POLICY.first_bend * s * s
-        # single precision is enough to find the place of a line
-        X, middle = rows.X.astype(np.float32), rows.X.mean(axis=0)
+        # single precision is enough to find the place of a line, of columns about their means
+        middle = rows.X.mean(axis=0)
+        X = (rows.X - middle).astype(np.float32)
         low, high = a.intercepts(s, node.b_lo, node.b_hi)
         rows.z = rows.scores(w, b, s)
+        totals = rows.X @ w - float(middle @ w)
         ahead, ahead_totals = w, totals
         for count in range(POLICY.gradient_steps):
             if self.clock.is_up:
                 break
             # 1) The loss and its gradient at the point ahead, with a better intercept there.
-            z = s * ahead_totals + b * a.unit
-            bend_b = max(float(rows.rows.bend(z)[0].sum()) * a.unit, 1e-12)
-            moved = min(max(b - float(rows.rows.pull(z).sum()) / bend_b, low), high)
-            z += (moved - b) * a.unit
-            b, value, u = moved, rows.value(z), rows.rows.pull(z)
-            gradient = s * ((u.astype(np.float32) @ X).astype(np.float64) - middle * u.sum())
+            z = s * (ahead_totals + float(middle @ ahead)) + b * a.unit
+            b, z = rows.intercept(b, z, low, high)
+            value, u = rows.value(z), rows.rows.pull(z)
+            # an intercept that is held does not make up for the columns' means
+            means = np.zeros_like(middle) if low < b < high else middle
+            gradient = s * ((u.astype(np.float32) @ X).astype(np.float64) + means * u.sum())
             # 2) End once the line there bounds well enough what these columns leave.
             looks = count % POLICY.gradient_looks == POLICY.gradient_looks - 1
             if looks and _is_near(node, model, (ahead, value, gradient, mu), cutoff):
-                w, totals = ahead, ahead_totals
+                w = ahead
                 break
             # 3) Step as far as the loss bends no more than the model; at its precision, end.
             for _ in range(POLICY.backtracks):
@@ -443,7 +444,7 @@ class Relaxation:
                 mu = solve_model(weights, gradient.copy(), new, *rest)
                 step, new_totals = new - ahead, (X @ new.astype(np.float32)).astype(np.float64)
                 most = value + gradient @ step + 0.5 * bend * (step @ step) + 1e-6 * abs(value)
-                away = new_totals - ahead_totals - float(middle @ step)
+                away = new_totals - ahead_totals + float(means @ step)
                 if fits := bool(rows.value(z + s * away) <= most):
                     break
                 bend *= 2.0
@@ -454,16 +455,26 @@ class Relaxation:
             back = float((ahead - new) @ (new - w)) > 0.0
             later = 1.0 if back else 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
             share = 0.0 if back else (momentum - 1.0) / later
-            ahead = new + share * (new - w)
+            before, ahead = ahead, new + share * (new - w)
             ahead_totals = new_totals + share * (new_totals - totals)
+            b -= s * float((middle - means) @ (ahead - before)) / a.unit
             w, totals, momentum = new, new_totals, later
         if count == 0:
             return
         line = a.lines((rows.X @ w)[:, None], rows.rows, (s, s))
         node.w[columns], node.s, node.b, node.mu = w, s, float(line.intercepts[0]) / a.unit, mu
         rows.z = rows.scores(w, node.b, s)
-        cost, used = model.cost(w, mu)
-        node.primal = rows.value(rows.z) + cost - mu * used + a.l0 * node.sure
+        node.primal = model.primal(rows.value(rows.z), w, mu)
+
+    def _one_slope(self, node: Node, rows: _ActiveRows, totals: FloatArray) -> tuple[float, float]:
+        """Return the slope, and an intercept, at which a node's line is drawn."""
+        # the hull of steeper cards holds the gentler ones if no column is kept from 0: a line drawn
+        # there bounds them as well; elsewhere the best slope of the totals
+        a, at = self.arrays, np.arange(self.arrays.p)
+        if (a.points[at, node.lo] <= 0.0).all() and (a.points[at, node.hi] >= 0.0).all():
+            return node.s_hi, node.b
+        line = a.lines(totals[:, None], rows.rows, (node.s_lo, node.s_hi))
+        return float(line.slopes[0]), float(line.intercepts[0]) / a.unit
 
     def _draw_line(self, node: Node, rows: _ActiveRows, wanted: BoolArray) -> None:
         """The loss's tangent at the node's point over the wanted features, less its rounding."""
@@ -506,7 +517,7 @@ class Relaxation:
             self._price(node, node.s, self.arrays.terms - node.sure, zero)
         short = np.where((node.status == OPEN) & ~active, self._least + node.mu, 0.0)
         more = max(POLICY.columns_added, int(np.count_nonzero(active)))
-        if more > POLICY.newton_columns:
+        if self.wide and node.prices is None and more > POLICY.newton_columns:
             more = len(active)
         worst = np.argsort(short, kind="stable")[:more]
         worst = worst[short[worst] < -1e-9 - 1e-3 * node.mu]
@@ -528,13 +539,12 @@ def _is_near(
 ) -> bool:
     """Return whether a line at (w, loss, gradient, multiplier) bounds the model well enough."""
     w, value, gradient, mu = at
-    cost, used = model.cost(w, mu)
-    here = value + cost - mu * used
+    here = model.primal(value, w, mu)
     missed = here - value - model.least_of(gradient) + float(gradient @ w)
     bound = max(here - missed, node.bound, 0.0)
-    enough = 0.5 * POLICY.good_enough * (cutoff - bound)
+    enough = 0.5 * POLICY.good_enough * min(cutoff - bound, here)
     if not node.bound > 0.0:
-        enough = max(enough, POLICY.rough_share * here)
+        enough = POLICY.rough_share * here
     return bool(bound >= cutoff or missed <= enough)
 
 
@@ -586,6 +596,14 @@ class _ActiveRows:
             z *= s
         z += b * self.unit
         return z
+
+    def intercept(
+        self, b: float, z: FloatArray, low: float, high: float
+    ) -> tuple[float, FloatArray]:
+        """Return (intercept, scores) after a Newton step that moves no score farther than 1."""
+        step = float(self.rows.pull(z).sum()) / max(float(self.rows.bend(z)[0].sum()), 1e-12)
+        moved = min(max(b - min(max(step, -1.0), 1.0) / self.unit, low), high)
+        return moved, z + (moved - b) * self.unit
 
     def slopes(self, z: FloatArray, careful: bool) -> _Slopes:
         """First and second derivatives times the weights; ``careful``: the largest second one."""
@@ -651,18 +669,18 @@ class _Model:
         used = float((w[paying] / ends[paying]).sum())
         return (self.arrays.l0 + mu) * used, used
 
+    def primal(self, value: float, w: FloatArray, mu: float) -> float:
+        """Return the relaxation's value at w of this loss, without what the multiplier charges."""
+        cost, used = self.cost(w, mu)
+        return value + cost - mu * used + self.arrays.l0 * self.node.sure
+
     def least_of(self, gradient: FloatArray) -> float:
-        """Return the least of a linear loss and the penalties over the choices of all cards."""
-        choices, place = self.choices, np.arange(self.choices.points.shape[1])
-        allowed = (place >= choices.lo[:, None]) & (place <= choices.hi[:, None])
-        cost = np.where(allowed, gradient[:, None] * choices.points + choices.table, np.inf)
-        inside = choices.inside
-        zero = place == choices.zero[:, None]
-        least = np.where(
-            zero & ~inside[:, None], 0.0, cost + self.arrays.l0 * ~inside[:, None]
-        ).min(axis=1)
-        cheapest = np.sort(least[~inside])[: int(self.budget)]
-        return float(least[inside].sum() + np.minimum(cheapest, 0.0).sum())
+        """Return the least of a linear loss and the penalties over all cards of these columns."""
+        a, node, at, inside = self.arrays, self.node, self.rows.columns, self.choices.inside
+        allowed = (a.places >= node.lo[at]) & (a.places <= node.hi[at])
+        cost = np.where(allowed, gradient * a.values[:, at] + a.charges[:, at], np.inf)
+        least, cheapest = _cheapest(cost, a.is_zero[:, at] & ~inside, ~inside)
+        return float(least[inside].sum() + cheapest[: int(self.budget)].sum())
 
     def minimise(
         self, slopes: _Slopes, w: FloatArray, b: float, s: float, mu: float

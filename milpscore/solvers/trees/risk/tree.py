@@ -176,7 +176,7 @@ class RiskTree(BestFirst):
         # which of the two is faster is seldom known before; supports that are left take the boxes'
         # place: they hold every card that may be better than the best
         each = self.each / (1 if self.crew is None else self.crew.jobs)
-        few = 1 if self.arrays.p > POLICY.newton_columns else POLICY.turn_nodes
+        few = 1 if self.relaxation.wide else POLICY.turn_nodes
         before, due, turn = self.nodes, 0.0, max(few, POLICY.first_turn / each)
         if self.sides.known:
             turn = 0.0
