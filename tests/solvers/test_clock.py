@@ -14,10 +14,11 @@ from milpscore import fitting
 from milpscore.core.clock import Clock
 from milpscore.core.jit import making
 from milpscore.data import make_design
-from milpscore.formulations import risk_score
+from milpscore.formulations import risk_score, slim
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 from milpscore.solvers.trees.risk.hulls import Arrays
+from milpscore.solvers.trees.zero_one.rows import Patterns
 
 
 @pytest.fixture
@@ -90,6 +91,23 @@ def test_fast_card_and_start_of_a_fit_leave_the_most_of_its_limit_to_the_proof(m
     monkeypatch.setattr(Clock, "now", staticmethod(lambda: next(reads) / 100))
     fitting.fit_card(make_design(X, y), max_terms=5, time_limit=1, progress=False)
     assert left[0] > 0.75
+
+
+@pytest.mark.parametrize(("formulation", "rows"), [(risk_score, Arrays), (slim, Patterns)])
+def test_a_tree_counts_the_seconds_in_which_rows_are_read(formulation, rows, hand, monkeypatch):
+    read = rows.__init__
+
+    def slow(self, *arguments, **options):
+        hand.at += 70
+        read(self, *arguments, **options)
+
+    monkeypatch.setattr(rows, "__init__", slow)
+    X = np.random.default_rng(0).integers(0, 2, (30, 3)).astype(float)
+    program = formulation(X, X[:, 0] > 0, max_terms=1)
+    result = solve(program, "tree", time_limit=1000, progress=False)
+    # seconds in which kernels are loaded are taken off
+    assert min(point.seconds for point in result.trace) > 30
+    assert result.solve_seconds > 30
 
 
 def test_a_tree_looks_at_the_clock_while_it_moves_points_beside_many_rows(hand, monkeypatch):

@@ -28,7 +28,7 @@ from milpscore.losses import Logistic, Poisson
 from milpscore.penalties import L1
 from milpscore.solvers.trees.risk import tree as risk
 from milpscore.solvers.trees.risk.hulls import Arrays, PointChoices, new_hulls, solve_model
-from milpscore.solvers.trees.shared.answer import Answer, Limits
+from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock
 
 
 def assert_proved(problem: Problem, answer: Answer, best: float) -> None:
@@ -216,7 +216,7 @@ def test_bad_problems_and_options_are_refused() -> None:
 def test_every_line_lies_below_the_objective() -> None:
     for seed in range(200, 260):
         problem = random_problem(seed)
-        tree = risk.RiskTree(Arrays(problem.statement), Limits())
+        tree = risk.RiskTree(Arrays(problem.statement), SearchClock(Limits()))
         tree.cards.empty()
         node = tree.root
         if (node.status == 1).sum() > problem.terms:
@@ -292,7 +292,7 @@ def test_a_support_is_rounded_where_its_real_weights_may_be_better() -> None:
     """Tried are the supports that can win, and only these."""
     problem = hard_problem()
     answer = search(problem, **TIGHT)
-    tree = risk.RiskTree(Arrays(problem.statement), Limits())
+    tree = risk.RiskTree(Arrays(problem.statement), SearchClock(Limits()))
     assert answer.card is not None
     tree.cards.take(answer.card)
     best = tree.cards.best.objective

@@ -8,13 +8,15 @@ import pandas as pd
 import pytest
 from tree_cases import set_policy
 
+from milpscore.core.clock import Clock
 from milpscore.core.program import Program
-from milpscore.core.result import Claim
+from milpscore.core.result import Claim, Termination
 from milpscore.formulations import risk_score
 from milpscore.solvers import solve
-from milpscore.solvers.trees.risk import relaxation
+from milpscore.solvers.trees.risk import relaxation, tree
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.relaxation import Node, Relaxation
+from milpscore.solvers.trees.risk.support_bounds import Enumeration
 
 
 def table(n: int, p: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -103,3 +105,24 @@ def test_separable_rows_end() -> None:
     result = solve(program, "tree", node_limit=3, progress=False)
     assert result.verified
     assert 0.0 <= result.dual_bound <= result.objective
+
+
+def test_a_long_turn_of_supports_reads_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a node of many columns may take many seconds, and supports have as long a turn
+    seconds, asked = [0.0], []
+    advance = Enumeration.advance
+
+    def slow(self: Enumeration, cutoff: float, work: float) -> bool:
+        asked.append(work - self.work)
+        seconds[0] += 10.0 * len(asked)
+        return advance(self, cutoff, work)
+
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: seconds[0]))
+    monkeypatch.setattr(Enumeration, "advance", slow)
+    set_policy(monkeypatch, relaxation, entry_cost=1e9)
+    X, y = table(400, 40, 0)
+    program = risk_score(X, y, max_terms=5, coef_min=-5, coef_max=5, scale="auto")
+    result = solve(program, "tree", time_limit=25, progress=False)
+    assert result.termination is Termination.TIME_LIMIT
+    assert len(asked) == 2
+    assert max(asked) <= tree.POLICY.glance

@@ -16,7 +16,7 @@ from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
 from milpscore.losses.lines import Lines, LossOfScores, best_lines
 from milpscore.solvers.trees.risk.policy import POLICY
-from milpscore.solvers.trees.shared.answer import choices_of
+from milpscore.solvers.trees.shared.answer import choices_of, largest_sums
 from milpscore.solvers.trees.shared.cell_counts import number_of
 
 
@@ -54,11 +54,12 @@ class Arrays:
         self.y = np.asarray(risk.answers(rows.y), dtype=np.float64)
         self.share = rows.weight / math.fsum(rows.weight)
         self.rows: LossOfScores = risk.mean_rows(rows.y, rows.weight)
-        self.X = np.asfortranarray(rows.X * self.unit)
+        raw = np.asfortranarray(rows.X)
+        self.X = raw if self.unit == 1.0 else raw * self.unit
         self.n, self.p = self.X.shape
         self.terms = self.p if statement.max_terms is None else min(statement.max_terms, self.p)
         self._tabulate()
-        self._number_levels(rows.X)
+        self._number_levels(raw)
         self._measure(rows.X)
 
     def _tabulate(self) -> None:
@@ -82,7 +83,8 @@ class Arrays:
                 w[j] = 0.0
         self.charges = np.ascontiguousarray(self.table.T) + self.l0
         self._transposed: Any = self.X.T
-        if self.X.size > POLICY.dense_entries:
+        most = POLICY.sparse_share * self.X.size
+        if self.X.size > POLICY.dense_entries and np.count_nonzero(self.X) < most:
             from scipy.sparse import csr_array
 
             self._transposed = csr_array(self.X.T)
@@ -90,8 +92,10 @@ class Arrays:
     def _number_levels(self, raw: FloatArray) -> None:
         """Each column's values by number, for merging the rows alike in some columns."""
         self.codes = np.zeros((self.n, self.p), np.int64, order="F")
-        for j in range(self.p):
-            self.codes[:, j] = np.unique(raw[:, j], return_inverse=True)[1].ravel()
+        for column, codes in zip(raw.T, self.codes.T, strict=True):
+            codes[:] = upper = column > column.min()
+            if (upper & (column < column.max())).any():  # more than two values need sorting
+                codes[:] = np.unique(column, return_inverse=True)[1].ravel()
         self.levels = [int(codes.max(initial=0)) + 1 for codes in self.codes.T]
         values, codes = np.unique(self.y, return_inverse=True)
         self._y_codes, self._y_levels = codes.ravel().astype(np.int64), len(values)
@@ -102,8 +106,9 @@ class Arrays:
         self.spread = np.sqrt(self.share @ np.square(raw - self.share @ raw))
         self.most = np.abs(self.points).max(axis=1)
         # no allowed card scores any row beyond +-reach: its largest terms and the intercept
-        reach = np.sort(np.abs(self.X) * self.most, axis=1)[:, self.p - self.terms :]
-        self.reach = float(reach.sum(axis=1).max())
+        few, every = 1 + POLICY.dense_entries // max(self.p, 1), np.ones(self.p, np.bool_)
+        parts = (np.abs(raw[at : at + few] * self.unit) * self.most for at in range(0, self.n, few))
+        self.reach = max(float(largest_sums(part, every, self.terms).max()) for part in parts)
         if not self.scaled:
             self.reach += max(abs(self.b_lower), abs(self.b_upper)) * self.unit
         elif self.statement.intercept.kind != "zero":

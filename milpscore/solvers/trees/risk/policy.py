@@ -68,6 +68,8 @@ class RiskPolicy:
     least_bend: float = 0.02
     # entries of X up to which its zeros are multiplied as well: SciPy would take longer to load
     dense_entries: int = 1 << 17
+    # share of entries that are not 0 from which on zeros are multiplied in larger tables, too
+    sparse_share: float = 0.25
     far_score: float = 300.0  # scores are held to it in a line where the loss overflows beyond
     near_slope: float = 1e-6  # relative distance to a slope that a card's rounding does not reach
     # distance to the next intercept, where a total must lie below the threshold

@@ -47,8 +47,8 @@ def search(
     if jobs < 1:
         raise OptionError(f"jobs must be >= 1, got {jobs!r}")
     check_start(statement, start)
-    arrays = Arrays(statement)
-    tree = RiskTree(arrays, limits or Limits(), listeners)
+    clock = SearchClock(limits or Limits(), listeners)
+    tree = RiskTree(Arrays(statement), clock)
     if start is not None:
         tree.cards.take(start)
     with crew(Arrays, statement, jobs, client) as tree.crew:
@@ -62,21 +62,20 @@ def search_all(
     # A node is closed, a choice dropped, only where a line proves that no such card is lost. Where
     # the intercept is real, only the best one of each w counts.
     check_cutoff(cutoff, most_cards)
-    arrays = Arrays(statement)
-    return AllCards(arrays, limits or Limits(), cutoff, most_cards).run()
+    return AllCards(Arrays(statement), limits or Limits(), cutoff, most_cards).run()
 
 
 class RiskTree(BestFirst):
     """The search over boxes, in turns with supports; what these leave takes the boxes' place."""
 
-    def __init__(self, arrays: Arrays, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
-        self.arrays, self.limits, self.clock = arrays, limits, SearchClock(limits, listeners)
+    def __init__(self, arrays: Arrays, clock: SearchClock) -> None:
+        self.arrays, self.limits, self.clock = arrays, clock.limits, clock
         self.relaxation = Relaxation(arrays, self.clock.deadline, self.report)
         self.sides = Sides(arrays, self.relaxation.limits)
         self.looked: set[tuple[int, ...]] = set()
         self.root = Node.root(arrays)
         size = self.root, *(getattr(self.root, name) for name in Node.__slots__)
-        self.open: OpenNodes[Node] = OpenNodes(limits.most_of(*size))
+        self.open: OpenNodes[Node] = OpenNodes(clock.limits.most_of(*size))
         self.open.active = [self.root]
         self.cards = Cards(arrays, self.relaxation, self.root)
         self.supports: Enumeration | None = None
@@ -177,9 +176,8 @@ class RiskTree(BestFirst):
         # place: they hold every card that may be better than the best
         each = self.each / (1 if self.crew is None else self.crew.jobs)
         few = 1 if self.relaxation.wide else POLICY.turn_nodes
-        before, due, turn = self.nodes, 0.0, max(few, POLICY.first_turn / each)
-        if self.sides.known:
-            turn = 0.0
+        before, due = self.nodes, 0.0
+        turn = 0.0 if self.sides.known else max(few, POLICY.first_turn / each)
         while self.search(turn):
             turn = few
             if not math.isfinite(self.cutoff):
@@ -195,9 +193,11 @@ class RiskTree(BestFirst):
                 return
             due += favour * each * max(self.nodes - before, 1)
             before = self.nodes
-            if supports.advance(self.cutoff, due):
-                self._replace(supports)
-                return
+            # a turn of many columns is long: its end is guessed anew, and the clock read, within it
+            while supports.work < due and self.clock.remaining > 0 and self._favour(supports):
+                if supports.advance(self.cutoff, min(due, supports.work + POLICY.glance)):
+                    self._replace(supports)
+                    return
             self._look_into(supports)
 
     def _look_into(self, supports: Enumeration) -> None:
@@ -443,7 +443,7 @@ def search_part(
     arrays: Arrays, limits: Limits, nodes: list[Node], best: Best, most: float, expanded: int
 ) -> tuple[Best, float, int, int, list[Node]]:
     """By a worker: (best card, floor, nodes solved, nodes expanded, nodes left open)."""
-    tree = RiskTree(arrays, limits)
+    tree = RiskTree(arrays, SearchClock(limits))
     tree.open.active, tree.cards.best, tree.expanded = [], best, expanded
     with one_thread, np.errstate(over="ignore", invalid="ignore"):
         tree.open.keep([node for node in nodes if node.primal < math.inf or tree.consider(node)])
@@ -455,7 +455,7 @@ class AllCards(RiskTree):
     """A tree that keeps its cutoff, and every card at its leaves."""
 
     def __init__(self, arrays: Arrays, limits: Limits, cutoff: float, most_cards: int) -> None:
-        super().__init__(arrays, limits)
+        super().__init__(arrays, SearchClock(limits))
         self.most, self.most_cards = cutoff, most_cards
         self.met: list[Card] = []
         self.found: set[bytes] = set()  # their different w

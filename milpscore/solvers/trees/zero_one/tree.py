@@ -52,8 +52,8 @@ def search(
     # a KeyboardInterrupt from a listener ends it, as Ctrl-C does; ``jobs`` processes, or the
     # workers of a Dask ``client``, search parts
     check_start(statement, start)
-    patterns = Patterns(statement)
-    tree = ZeroOneSearch(patterns, limits or Limits(), listeners)
+    clock = SearchClock(limits or Limits(), listeners)
+    tree = ZeroOneSearch(Patterns(statement), clock)
     if start is not None:
         tree.cards.take_start(start)
     tree.jobs, tree.client = jobs, client
@@ -161,14 +161,12 @@ class Lane:
 class ZeroOneSearch(BestFirst):
     """The open supports, the best card, and what has been proved."""
 
-    def __init__(
-        self, patterns: Patterns, limits: Limits, listeners: Sequence[Listener] = ()
-    ) -> None:
-        self.patterns, self.limits, self.clock = patterns, limits, SearchClock(limits, listeners)
+    def __init__(self, patterns: Patterns, clock: SearchClock) -> None:
+        self.patterns, self.limits, self.clock = patterns, clock.limits, clock
         self.bounds = patterns  # the same, with what limits on errors are priced at
         # beyond it the most promising are walked before more are seen
         item = math.inf, tuple(range(patterns.terms)), ()
-        self.most_open = max(1, limits.most_of(item, *item))
+        self.most_open = max(1, clock.limits.most_of(item, *item))
         self.cards = CardKeeper(patterns)
         cells = Supports(patterns)
         self.effort = cells.worst
@@ -580,10 +578,9 @@ def walk_part(
     for item, place in pieces:
         if work > POLICY.part_entries or nodes >= most:
             left.append((item, place))
-        elif item[0] < limits.cutoff(cards.best.lowest) and patterns.may_use(item[1]):
+        elif item[0] < (limit := limits.cutoff(cards.best.lowest)) and patterns.may_use(item[1]):
             walk = Walk(bounds, np.array(item[1], dtype=np.int64), item[2] or None, truth)
             opened += not place.nexts
-            limit = limits.cutoff(cards.best.lowest)
             if place.nexts:
                 walk.resume(place, limit)
             ended = FOUND
@@ -648,7 +645,7 @@ class _AllSearch(ZeroOneSearch):
     """The search whose best card never gets better."""
 
     def __init__(self, patterns: Patterns, limits: Limits, cutoff: float, most_cards: int) -> None:
-        super().__init__(patterns, limits)
+        super().__init__(patterns, SearchClock(limits))
         self.most_cards = most_cards
         self.cards = held = _Held(patterns, cutoff)
         self.found: dict[bytes, list[Card]] = held.found
