@@ -304,6 +304,11 @@ class Cells:
         if cards.loss in SQUARES:
             least = lambda n, p: (2 * n * p << GRID) // max(n + p, 1)  # noqa: E731
         self.least = lru_cache(1 << 18)(entropy if cards.loss == "logistic" else least)
+        # rows alike in all columns have one score whatever is chosen
+        alike: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
+        for *x, y, s in zip(*data.columns, data.classes, data.share, strict=True):
+            alike[tuple(x)][y > 0] += s
+        self.sure = sum(self.least(*own) for own in alike.values())
         self.cost = [{v: data.whole * c for v, c in own.items()} for own in cards.charge]
 
     def missed(self, box: Box, wanted: int) -> Iterator[list[int]]:
@@ -340,8 +345,10 @@ class Cells:
     def _missed(self, used: list[int], more: list[int], cells: list[Cell]) -> Iterator[list[int]]:
         """Those among points on some columns, and any of more."""
         paid, room = sum(map(self.cheapest.__getitem__, used)), self.cards.terms - len(used)
-        if paid >= self.wanted or room < 0:
+        if paid + self.sure >= self.wanted or room < 0:
             return
+        if price := min(map(self.cheapest.__getitem__, more), default=0):
+            room = min(room, (self.wanted - paid - self.sure - 1) // price)
         self.done += 1
         self.progress(self.done, 0)
         total = paid + sum(self.least(n, p) for *_, n, p in cells)

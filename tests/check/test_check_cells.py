@@ -27,8 +27,10 @@ LEAST = {
 COST = Fraction(1, 50)
 
 
-def drawn(seed: int, loss: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, Data, Cards]:
-    """Rows of columns of two to four values, weighted, and all cards of at most three terms."""
+def drawn(
+    seed: int, loss: str, terms: int = 3
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Data, Cards]:
+    """Rows of columns of two to four values, weighted, and all cards of some terms at most."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(5, 120)), 6
     X = rng.integers(0, rng.integers(2, 5, size=p), size=(n, p))
@@ -40,7 +42,7 @@ def drawn(seed: int, loss: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, Dat
     columns = [[Fraction(v) for v in column] for column in X.T.tolist()]
     data = Data(columns, y.tolist(), [Fraction(w) for w in weight.tolist()])
     given: dict[str, Any] = {
-        "loss": loss, "rules": [], "other": [], "values": [[[-1, 1]]] * p, "max_terms": 3,
+        "loss": loss, "rules": [], "other": [], "values": [[[-1, 1]]] * p, "max_terms": terms,
         "points": ["0", str(COST)], "jumps": [], "intercept": ["-9", "9", "1"],
         "scale": ["1", "1"], "gap": "0",
     }  # fmt: skip
@@ -56,14 +58,15 @@ def lost(X: np.ndarray, y: np.ndarray, weight: np.ndarray, support: Any, loss: s
     return total / int(weight.sum()) + float(COST) * len(support)
 
 
+@pytest.mark.parametrize("terms", [3, 6])  # of six columns
 @pytest.mark.parametrize("loss", LEAST)
 @pytest.mark.parametrize("seed", range(12))
-def test_choices_left_are_those_whose_cells_lose_less(seed: int, loss: str) -> None:
+def test_choices_left_are_those_whose_cells_lose_less(seed: int, loss: str, terms: int) -> None:
     """None is left out on the way to it, and none is left that is proved; errors are walked on."""
-    X, y, weight, data, cards = drawn(seed, loss)
+    X, y, weight, data, cards = drawn(seed, loss, terms)
     every = {
         support: lost(X, y, weight, support, loss)
-        for size in range(4)
+        for size in range(terms + 1)
         for support in itertools.combinations(range(6), size)
     }
     box = Box(cards.values, cards.b, (Fraction(1), Fraction(1)))
@@ -75,6 +78,36 @@ def test_choices_left_are_those_whose_cells_lose_less(seed: int, loss: str) -> N
         assert len(missed) == len(set(missed))
         assert set(missed) == {each for each, value in every.items() if value < goal}
         assert counted.done <= len(every)
+
+
+def test_a_price_leaves_as_little_to_count_as_the_limit_it_implies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gain, looks = Cells._gain, []
+
+    def counted(self: Cells, mixed: Any, j: int) -> int:
+        looks[-1] += 1
+        return gain(self, mixed, j)
+
+    monkeypatch.setattr(Cells, "_gain", counted)
+    monkeypatch.setattr(Cells, "_walked", lambda self, used, cells: True)
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 24))
+    y = np.where(X[:, :3].sum(axis=1) + rng.normal(scale=0.7, size=200) > 1.5, 1, -1)
+    columns = [[Fraction(v) for v in column] for column in X.T.tolist()]
+    data = Data(columns, y.tolist(), [Fraction(1)] * len(y))
+    for terms in (24, 3):  # four terms cost more than the goal
+        looks.append(0)
+        given: dict[str, Any] = {
+            "loss": "zero_one", "rules": [], "other": [], "values": [[[-1, 1]]] * 24,
+            "max_terms": terms, "points": ["0", "1/20"], "jumps": [],
+            "intercept": ["-9", "9", "1"], "scale": ["1", "1"], "gap": "0",
+        }  # fmt: skip
+        cards = Cards(given, 24)
+        box = Box(cards.values, cards.b, cards.scale)
+        missed = Cells(data, cards, lambda done, of: None).missed(box, floor(Fraction(19, 100)))
+        assert not [*missed]
+    assert looks[0] == looks[1] > 0
 
 
 @pytest.mark.parametrize("seed", range(4))
