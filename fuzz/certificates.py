@@ -209,12 +209,21 @@ def _column(spec: Mapping[str, Any], texts: Sequence[str], decimal: str) -> list
     return found
 
 
+def alike(one: str, other: Any) -> bool:
+    """Return whether texts differ in blanks or capitals alone."""
+    return isinstance(other, str) and one.casefold().split() == other.casefold().split()
+
+
 def _answers(data: Mapping[str, Any], fields: Mapping[str, list[str]], decimal: str) -> list[int]:
     """Return the rows' classes."""
     negative, positive = (typed(v, str, int, float, bool) for v in typed(data["classes"], list))
     values, label = meanings(fields[typed(data["target"], str)], decimal)
     want(None not in values, "a label is missing")
     _, name = meanings(["a text"], decimal)
+    if not data.get("as_spelled"):
+        known = [v for v in (label(positive), label(negative)) if isinstance(v, str) and v]
+        values = [v if v in known else next((own for own in known if alike(own, v)), v)
+                  for v in values]  # fmt: skip
     y = [1 if v == label(positive) else -1 for v in values]
     others = negative == f"not {name(positive)}" or {
         v for v, c in zip(values, y, strict=True) if c < 0

@@ -280,6 +280,8 @@ def draw(r: random.Random) -> File:
     evidence = {"kind": "leaves", "points": [], "tree": []}
     if cards.loss != "zero_one":
         evidence |= _tree(cards, rows, {card[0]: card for _, card in reversed(below)})
+    elif r.random() < 0.6:
+        evidence |= _paired_tree(cards, rows, Fraction(below[0][0]), r)
 
     def content(card: judge.Card, least: float) -> dict[str, Any]:
         (low, high), charge = judge.loss(cards, rows, card), judge.penalty(cards, card[0])
@@ -302,6 +304,58 @@ def draw(r: random.Random) -> File:
     others = {card[0]: card for value, card in reversed(found) if value > found[0][0] + 1e-6}
     raised = [content(other, math.inf) for other in list(others.values())[-6:]]
     return File(table, content(found[0][1], below[0][0]), tuple(raised))
+
+
+def _paired_tree(
+    cards: judge.Cards, rows: judge.Rows, goal: Fraction, r: random.Random
+) -> dict[str, Any]:
+    """Return a tree of a few splits; its leaves are pairs of rows where these prove the goal."""
+    whole = sum(rows.weight, Fraction(0))
+    one = math.lcm(*((s / whole).denominator for s in rows.weight))
+    if one > 10**12:
+        return {}
+    points, nodes = [], list[Any]()
+    for _ in range(r.choice([1, 1, 2])):
+        left = [int(s / whole * one) for s in rows.weight]
+        counted = r.sample([i for i, s in enumerate(left) if s], sum(s > 0 for s in left))
+        pairs: list[list[int]] = [[], [], []]
+        for i, k in itertools.product(counted, counted):
+            weight = min(left[i], left[k])
+            if rows.y[i] > 0 > rows.y[k] and weight and r.random() < 0.8:
+                left[i], left[k] = left[i] - weight, left[k] - weight
+                for own, part in zip(pairs, (i, k, weight), strict=True):
+                    own.append(part)
+        points.append([*pairs, one])
+
+    def worth(point: list[Any], j: int, v: int) -> Fraction:
+        put = [
+            w for i, k, w in zip(*point[:3], strict=True) if v * (rows.x[i][j] - rows.x[k][j]) > 0
+        ]
+        return cards.points[abs(v)] + abs(v) * cards.prices[j] - Fraction(sum(put), one)
+
+    def proves(point: list[Any], box: list[list[int]]) -> bool:
+        each = [(0 in own, min((worth(point, j, v) for v in own), default=Fraction(1)))
+                for j, own in enumerate(box)]  # fmt: skip
+        must = [value for may, value in each if not may]
+        can = sorted(value for may, value in each if may and value < 0)
+        level = Fraction(sum(point[2]), one) + sum(must, Fraction(0))
+        return level + sum(can[: max(cards.terms - len(must), 0)], Fraction(0)) >= goal
+
+    def grow(box: list[list[int]], depth: int) -> None:
+        j = r.randrange(len(box))
+        if not depth or len(box[j]) < 2:
+            proved = [k for k, point in enumerate(points) if proves(point, box)]
+            nodes.append(r.choice(proved) if proved else -2)
+            return
+        at = r.choice([*box[j][:-1], None])
+        nodes.append([j, at])
+        inside = [v == 0 if at is None else v <= at for v in box[j]]
+        for side in (True, False):
+            own = [v for v, k in zip(box[j], inside, strict=True) if k is side]
+            grow([*box[:j], own, *box[j + 1 :]], depth - 1)
+
+    grow([[v for span in own for v in span] for own in cards.values], r.choice([0, 1, 2, 3]))
+    return {"points": points, "tree": nodes}
 
 
 def _tree(

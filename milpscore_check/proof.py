@@ -44,6 +44,7 @@ _CONTEXT = Context(prec=34)  # Python's decimal rounds exponentials and logarith
 
 PAIR = [count], [double]
 _POINT = *PAIR, double, double, PAIR, PAIR
+_PAIRS = [count], [count], [count], lambda value: whole(value, 1)
 _MOST_PENDING = 10_000_000  # parts of a tree that wait for their turn, times columns
 
 Pair = tuple[Fraction, Fraction]  # lower and upper end
@@ -193,7 +194,7 @@ class Lines:
         some = ([(k, x) for k, x in enumerate(column) if x] for column in data.columns)
         self.entries: list[Any] = [tuple(zip(*own, strict=True)) or ((), ()) for own in some]
         self.hazards = lives_of(data, cards) if cards.loss == "survival" else None
-        self.line = lru_cache(256)(self._line)
+        self.line = lru_cache(256)(self._pairs if cards.loss == "zero_one" else self._line)
         self.prices = lru_cache(512)(self._prices)
 
     def least(self, box: Box, number: int) -> int:
@@ -214,10 +215,34 @@ class Lines:
     def _prices(self, number: int, slope: Fraction) -> list[dict[int, int]]:
         """What each number of points of each column adds to a line at a slope, with its penalty."""
         (_, g, _, fixed), made = self.line(number), []
+        if self.cards.loss == "zero_one":
+            both = zip(self.cards.charge, g, strict=True)
+            return [{v: c + own[(v > 0) - (v < 0)] for v, c in cost.items()} for cost, own in both]
         for charge, own, more in zip(self.cards.charge, g, fixed, strict=True):
             n, d = (slope * own + more).numerator << GRID, (slope * own + more).denominator
             made.append({v: v * n // d + cost for v, cost in charge.items()})
         return made
+
+    def _pairs(self, number: int) -> tuple[int, list[Any], Fraction, list[Fraction]]:
+        """What pairs of rows of both classes weigh, and what each column's signs take off that.
+
+        Both rows are right only if the one of class +1 has the higher total: if one of the columns
+        in which they differ has points that raise it above the other.
+        """
+        above, below, weights, one = read(self.points[number], _PAIRS)
+        a, b = ([self.data.named[i][0] for i in own] for own in (above, below))
+        left, classes = [one * share for share in self.data.share], self.data.classes
+        for i, k, weight in zip(a, b, weights, strict=True):
+            for row in (i, k):
+                left[row] -= self.data.whole * weight
+            if min(left[i], left[k]) < 0 or not classes[i] > 0 > classes[k]:
+                raise Refused("pairs of rows weigh more than these, or are not of both classes")
+        taken: list[Any] = []
+        for x in self.data.columns:
+            signs = [(x[i] > x[k]) - (x[i] < x[k]) for i, k in zip(a, b, strict=True)]
+            sums = (sum(w for w, s in zip(weights, signs, strict=True) if s == y) for y in (1, -1))
+            taken.append((0, *(-(total << GRID) // one for total in sums)))  # by the points' sign
+        return (sum(weights) << GRID) // one, taken, Fraction(0), []
 
     def _line(self, number: int) -> tuple[int, list[Fraction], Fraction, list[Fraction]]:
         """The line of a point; that it is one does not depend on where the point lies."""
@@ -448,7 +473,7 @@ def prove(
 ) -> tuple[bool, str]:
     """Whether no card has an objective below the goal, and how that is known."""
     wanted = -floor(-goal)
-    entries = [CELLS] if cards.loss == "zero_one" else evidence["tree"]
+    entries = evidence["tree"] or [CELLS] * (cards.loss == "zero_one")
     counted = Cells(data, cards, progress) if CELLS in entries else None
     lines, last = Lines(data, cards, evidence["points"]), len(evidence["points"]) - 1
     split = (lambda j: whole(j, 0, len(cards.values) + 1), maybe(double))

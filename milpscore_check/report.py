@@ -99,13 +99,7 @@ def _basis(
     cards, named = Cards(content["cards"], len(specs)), weights or source.get("weights_column")
     if named == "":
         raise Refused("the certificate names a column of weights without a name")
-    # multipliers of single rows stand at a point's fifth place
-    points = [
-        point
-        for point in content["evidence"].get("points", ())
-        if type(point) is list and len(point) > 4
-    ]
-    wanted = {i for point in points for i in v.read(point[4], PAIR)[0]}
+    wanted = _rows_of(content["evidence"].get("points", ()), cards.loss == "zero_one")
     sides = (rule.get(side) or () for rule in cards.rules for side in ("rows", "others"))
     wanted.update(i for side in sides for i in side)
     rows = Rows(raw, source, target, named)
@@ -117,6 +111,14 @@ def _basis(
     broken = cards.broken(cards.card(content["card"]), data)
     allowed = "its points, terms, intercept and scale are allowed, and it keeps every rule"
     return data, cards, [file, table, ("card", _STATUS[not broken], broken or allowed)]
+
+
+def _rows_of(points: Sequence[Any], paired: bool) -> set[int]:
+    """The rows that pairs name at a point's first places, and multipliers at its fifth."""
+    known = [point for point in points if type(point) is list]
+    if paired:
+        return {i for point in known for own in point[:2] for i in v.read(own, [v.count])}
+    return {i for point in known for own in point[4:5] for i in v.read(own, PAIR)[0]}
 
 
 def _claims(

@@ -92,6 +92,16 @@ def row_numbers(design: Design) -> IntArray:
     return numbers
 
 
+def merged_names(design: Design) -> IntArray:
+    """Return what evidence calls each merged row of a design: the number of its first raw one."""
+    inverse = design.merged.inverse
+    counted = np.flatnonzero(inverse >= 0)
+    merged, first = np.unique(inverse[counted], return_index=True)
+    names = np.zeros(len(design.merged.y), dtype=np.int64)
+    names[merged] = row_numbers(design)[counted[first]]
+    return names
+
+
 def exact_rows(design: Design) -> Data:
     """Return the rows of a design, every double read as the decimal it prints as."""
     order = np.argsort(row_numbers(design))

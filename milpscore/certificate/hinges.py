@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from milpscore.certificate.cards import plain_penalties, row_numbers
-from milpscore.certificate.leaves import CardBox, Drawn, Space, Split, short
+from milpscore.certificate.cards import merged_names, plain_penalties
+from milpscore.certificate.leaves import CardBox, Drawn, Source, Space, short
 from milpscore.certificate.policy import POLICY
 from milpscore.certificate.tangents import ScoreTangent
 from milpscore.core.design import FloatArray
@@ -22,20 +22,16 @@ from milpscore.solvers.running import run_here
 from milpscore.solvers.session import highs_of
 
 
-class HingeLines:
+class HingeLines(Source):
     """The hinge loss, penalties and limit on terms as a linear program whose ranges change."""
 
     def __init__(self, statement: Statement, space: Space) -> None:
         assert isinstance(statement.loss, Hinge)
         self.margin, self.space = float(statement.loss.margin), space
-        rows, inverse = statement.design.merged, statement.design.merged.inverse
+        rows = statement.design.merged
         self.X, self.y = rows.X, rows.y.astype(np.float64)
         self.share = rows.weight / rows.weight.sum()
-        # a merged row goes by its first raw one
-        counted = np.flatnonzero(inverse >= 0)
-        merged, first = np.unique(inverse[counted], return_index=True)
-        self.name = np.zeros(len(rows.y), dtype=np.int64)
-        self.name[merged] = row_numbers(statement.design)[counted[first]]
+        self.name = merged_names(statement.design)
         self.spread = self.X.std(axis=0) if self.X.size else np.zeros(space.p)
         # neighbours, and what a point of difference between them costs
         jumps = plain_penalties(statement)["jumps"]
@@ -93,12 +89,6 @@ class HingeLines:
             if slope:
                 chords[slope] = c0 - slope * v0
         return [({cost_of: 1.0, w: -slope}, end) for slope, end in chords.items()]
-
-    each = 1.0  # lines are the only way here: their work is compared with no other
-
-    def parting(self, node: Any, box: CardBox, goal: float) -> Split | None:
-        """Return None: a margin has one slope."""
-        return None
 
     def draw(
         self, parent: Any, box: CardBox, goal: float

@@ -171,16 +171,14 @@ class Space:
         w = self.values[inside].astype(np.int64)
         return not self.statement.allows(w[None, :])[0]
 
-    def cuts(
-        self, line: ScoreTangent, box: CardBox, goal: float
-    ) -> tuple[bool, list[tuple[Split, int]]]:
+    def cuts(self, line: Any, box: CardBox, goal: float) -> tuple[bool, list[tuple[Split, int]]]:
         """Return whether a line closes a box; if not, splits and the side (0 or 1) it closes."""
         ends = box.slope[:1] if box.slope[0] == box.slope[1] else box.slope
         if not math.isfinite(line.constant):
             return False, []
         inside, bounds, totals = self.inside(box), [], []
         for slope in ends:
-            price = (slope * line.slope + line.fixed)[:, None] * self.values + self.cost
+            price = line.prices(slope, self.values) + self.cost
             base = line.constant
             if not self.free:
                 base += min(slope * line.slope_b * box.b[0], slope * line.slope_b * box.b[1])
@@ -262,7 +260,7 @@ class Space:
 class Drawn:
     """A line, the point it is drawn at, and its number where a leaf names it."""
 
-    line: ScoreTangent
+    line: Any
     entry: list[Any]
     number: int = -1
 
@@ -294,7 +292,7 @@ class Grown:
         if drawn.number < 0:
             drawn.number = len(self.points)
             self.points.append(drawn.entry)
-            self.size += POLICY.bytes_per_number * (2 * len(drawn.entry[0]) + 3)
+            self.size += len(str(drawn.entry))
         return drawn.number
 
     def check(self, pending: int) -> None:
@@ -335,15 +333,14 @@ def grow_tree(
     """Return the ``points`` and the ``tree`` that prove a bound, below a card's objective."""
     # An engine's own leaves do not cover all cards: between splits it drops what some inner line
     # puts above the best card. Here every such step is a split, one side of which is a leaf.
+    clock, space = WorkClock.of(time_limit), Space(statement)
     if isinstance(statement.loss, ZeroOne):
-        return _counted(statement, bound, time_limit, report)
-    space = Space(statement)
-    engine = _source(statement, space)
-    goal = bound * (1.0 + POLICY.margin)
+        return _of_errors(space, bound, clock, most_bytes, report)
+    grown, everything = Grown(clock, most_bytes, report), (0, space.all_cards(), None)
+    goal, engine = _above(bound), _source(statement, space)
     # boxes are solved as closely as the search solves them, whose room is that below its best card
     aim = goal if objective is None else max(goal, objective)
-    clock, everything = WorkClock.of(time_limit), (0, space.all_cards(), None)
-    grown, missed = Grown(clock, most_bytes, report), _by_the_engine(space, engine, goal)
+    missed = _by_the_engine(space, engine, goal)
     # the checker's own way counts prices too; where many choices are left the engine is quicker
     listed = _missed_by_cells(
         space, grown, bound, math.inf if missed is None else POLICY.few_choices
@@ -356,6 +353,33 @@ def grow_tree(
             beside = Grown(clock, most_bytes, report)
             ways.append(_by_choices(space, beside, missed, engine, goal, aim))
     return _first_of(ways)
+
+
+def _above(bound: float) -> float:
+    """Return what leaves are closed at: the checker rounds downwards."""
+    return bound * (1.0 + POLICY.margin)
+
+
+def _of_errors(
+    space: Space, bound: float, clock: Clock, most_bytes: int, report: Report
+) -> dict[str, Any]:
+    """Return an empty tree if counting proves the bound, or one of lines of pairs."""
+    # which of the two is faster is not known before: each gets a share of the time, then counting
+    # what is left
+    from milpscore.certificate.pairs import PairLines
+
+    try:
+        return _counted(space.statement, bound, clock.part(POLICY.count_share), report)
+    except _UnfinishedError:
+        pass
+    grown, goal = Grown(clock.part(POLICY.pairs_share), most_bytes, report), _above(bound)
+    try:
+        engine = PairLines(space, bound, grown.clock)
+        return _first_of(
+            [_closed(space, grown, [(0, space.all_cards(), None)], engine, goal, goal)]
+        )
+    except NotApplicableError:
+        return _counted(space.statement, bound, clock, report)
 
 
 Way = Generator[float, None, dict[str, Any] | None]
@@ -402,8 +426,10 @@ def _closed(
             continue
         number, box = left
 
-        # 3) Split what is left; a single card waits for the line at its own points.
-        if (box.low == box.high).all() and (w != space.values[np.arange(space.p), box.low]).any():
+        # 3) Split what no cells close; a single card waits for the line at its own points.
+        if engine.closes(box):
+            grown.nodes[number] = CELLS
+        elif (box.low == box.high).all() and (w != space.values[np.arange(space.p), box.low]).any():
             pending.append((number, box, None, node))
         else:
             split = engine.parting(node, box, goal) or _choose(
@@ -556,7 +582,7 @@ def _watched(
         if done % POLICY.report_every == 0:
             report(f"evidence, {done:,} choices of columns")
         if done > most or clock.is_up:
-            raise NotApplicableError(
+            raise _UnfinishedError(
                 f"its cells were not counted within {time_limit:.3g} s of CPU time (after {done:,} "
                 "choices of columns): raise the time limit"
             )
@@ -595,7 +621,25 @@ def _source(statement: Statement, space: Space) -> Any:
     return _RiskLines(statement, space)
 
 
-class _RiskLines:
+class Source:
+    """What draws the lines of boxes, and says how to part what they leave."""
+
+    each = 1.0  # nanoseconds of a line, where other ways are compared with it
+
+    def closes(self, box: CardBox) -> bool:
+        """Return whether cells close a box that its line does not."""
+        return False
+
+    def parting(self, node: Any, box: CardBox, goal: float) -> Split | None:
+        """Return where to split a box, None for where its point says."""
+        return None
+
+
+class _UnfinishedError(NotApplicableError):
+    """Counting took too long."""
+
+
+class _RiskLines(Source):
     """The relaxations of the tree search, as a source of points: nothing rests on them."""
 
     def __init__(self, statement: Statement, space: Space) -> None:

@@ -36,6 +36,13 @@ class EvidencePolicy:
     most_left, most_missed : int
         Choices that cells may leave to lines, found in the first way and in the second; beyond
         it, lines close everything.
+    count_share, pairs_share : float
+        Of the time, for counting errors alone, and then for lines of pairs; counting gets the rest.
+    few_cells : int
+        Choices of columns and of points looked at in a box that a line of pairs leaves open, before
+        it is split.
+    pair_bits : int
+        Weights of pairs are whole multiples of this power of 1/2 of a row's share.
     listing_slice : float
         Nanoseconds of the engine's enumeration between two looks at the clock.
     choice_cost : float
@@ -66,6 +73,10 @@ class EvidencePolicy:
     few_choices: int = 50_000
     most_left: int = 300
     most_missed: int = 60_000
+    count_share: float = 0.15
+    pairs_share: float = 0.5
+    few_cells: int = 30
+    pair_bits: int = 12
     listing_slice: float = 1e8
     choice_cost: float = 3e3
     lines_favour: float = 4.0

@@ -26,6 +26,10 @@ class ScoreTangent:
     slope_b: float
     fixed: FloatArray
 
+    def prices(self, slope: float, values: FloatArray) -> FloatArray:
+        """Return what each value of each column adds at a slope, shape (p, K)."""
+        return np.asarray((slope * self.slope + self.fixed)[:, None] * values)
+
 
 class TangentRows:
     """The distinct rows of a risk score's data, and its loss."""

@@ -70,7 +70,7 @@ class Clock(float):
 
     def part(self, share: float) -> Clock:
         """A clock that starts now, for at most this share of the whole and what is left of it."""
-        return Clock(min(share * self, self.left) if math.isfinite(self) else math.inf)
+        return type(self)(min(share * self, self.left) if math.isfinite(self) else math.inf)
 
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
         """A copy, or what another process gets, is the number alone."""

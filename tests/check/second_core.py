@@ -49,7 +49,7 @@ def margin(
     if step:
         low, high = math.ceil(low / step) * step, math.floor(high / step) * step
     box = Box(values, (low, high), (1 / cards.scale[1], 1 / cards.scale[0]))
-    tree = [CELLS] if cards.loss == "zero_one" else evidence["tree"]
+    tree = evidence["tree"] or ([CELLS] if cards.loss == "zero_one" else [])
     proof = Proof(rows, cards, evidence["points"], bound)
     nodes = iter(tree)
     try:
@@ -87,7 +87,10 @@ class Proof:
             return math.inf
         if entry == EMPTY:
             raise Unproved
-        return self.cells(box) if entry == CELLS else self.line(box, self.points[entry])
+        if entry == CELLS:
+            return self.cells(box)
+        line = self.paired if self.cards.loss == "zero_one" else self.line
+        return line(box, self.points[entry])
 
     def halves(self, box: Box, j: int, at: Any) -> tuple[Box, Box]:
         """The two boxes of a split."""
@@ -168,6 +171,34 @@ class Proof:
             level += sum(forced) + sum(other[: self.terms - len(forced)])
             least.append(height + float(level - self.bound))
         return min(least)
+
+    def paired(self, box: Box, point: Sequence[Any]) -> float:
+        """By how much pairs of rows, and what columns cost, exceed the bound over a box."""
+        above, below, weights, one = point
+        given: dict[Any, Fraction] = defaultdict(Fraction)
+        for i, k, weight in zip(above, below, weights, strict=True):
+            if one < 1 or weight < 0 or self.rows.y[i] < 0 or self.rows.y[k] > 0:
+                raise Unproved
+            if not self.rows.weight[i] or not self.rows.weight[k]:
+                raise Unproved
+            for row in (i, k):
+                given[tuple(self.rows.x[row]), self.rows.y[row]] += Fraction(weight, one)
+        for (x, y), share in given.items():
+            alike = [s for own, c, s in zip(self.x, self.y, self.s, strict=True)
+                     if tuple(own) == x and c == y]  # fmt: skip
+            if share > sum(alike, Fraction(0)):
+                raise Unproved
+        level, best = sum(Fraction(w, one) for w in weights) - self.bound, []
+        for j, own in enumerate(box.values):
+            gaps = [self.rows.x[i][j] - self.rows.x[k][j]
+                    for i, k in zip(above, below, strict=True)]  # fmt: skip
+            worth = [self.price(j, v) - sum((Fraction(w, one) for w, gap in zip(weights, gaps,
+                     strict=True) if v * gap > 0), Fraction(0)) for v in own]  # fmt: skip
+            if 0 in own:
+                best.append(min(Fraction(0), *worth))
+            else:
+                level += min(worth)
+        return float(level + sum(sorted(best)[: self.terms - (len(box.values) - len(best))]))
 
     def multipliers(
         self, w: dict[int, Fraction], b: Fraction, slope: Fraction, stated: Any

@@ -22,13 +22,34 @@ NEAR = 1e-9  # the second core computes entropies in doubles
 FORGERIES = 34
 
 
+def change_point(line: list[Any], r: random.Random) -> None:
+    """Move the point at which a line is drawn."""
+    place = r.randrange(4)
+    if place == 1:
+        line[1] = [v + r.choice([-1, 0, 1, 0.3]) for v in line[1]]
+    elif place in (2, 3):
+        line[place] *= r.choice([0.5, 0.999, 1.001, 2.0, -1.0])
+
+
+def change_pairs(line: list[Any], r: random.Random) -> None:
+    """Change a row of a pair, what it weighs, or the unit."""
+    place = r.randrange(4)
+    if place == 3 or not line[2]:
+        line[3] = r.choice([0, 1, line[3] + 1, max(line[3] - 1, 0), 2 * line[3]])
+        return
+    at = r.randrange(len(line[2]))
+    weight = line[2][at]
+    other = r.choice(line[r.randrange(2)])
+    line[place][at] = r.choice([0, weight + 1, weight // 2, 2 * weight]) if place == 2 else other
+
+
 def forged(evidence: dict[str, Any], bound: Fraction, p: int, r: random.Random) -> Fraction:
     """Change leaves, splits, points or the bound, so that the claim may have become false."""
     tree, points = evidence["tree"], evidence["points"]
     splits = [k for k, entry in enumerate(tree) if isinstance(entry, list)]
     leaves = [k for k in range(len(tree)) if k not in splits]
     how = r.choice(["bound", "drop", "repeat", "swap", "leaf", "split", "point", "share", "cells"])
-    if not points or how == "bound":
+    if not points or not tree or how == "bound":
         return bound * (1 + Fraction(r.choice([-1, 1]) * 10.0 ** r.uniform(-7, 0)))
     k, line = r.randrange(len(tree)), r.choice(points)
     if how == "drop":
@@ -44,12 +65,9 @@ def forged(evidence: dict[str, Any], bound: Fraction, p: int, r: random.Random) 
         at = r.choice([None, *range(-2, 3), 0.25])
         tree[r.choice(splits)] = [r.randrange(p + 2), at]
     elif how == "point":
-        place = r.randrange(4)
-        if place == 1:
-            line[1] = [v + r.choice([-1, 0, 1, 0.3]) for v in line[1]]
-        elif place in (2, 3):
-            line[place] *= r.choice([0.5, 0.999, 1.001, 2.0, -1.0])
-    elif how == "share" and len(line) > 4 and line[4][1]:
+        change = change_pairs if type(line[3]) is int else change_point
+        change(line, r)
+    elif how == "share" and type(line[3]) is not int and len(line) > 4 and line[4][1]:
         line[4][1][r.randrange(len(line[4][1]))] = r.choice([0.0, 0.3, 1.0, 1.5, -0.1])
     elif how == "cells":
         tree[:] = [-2]

@@ -228,7 +228,7 @@ class Pairs:
             np.sort(rows[np.argsort(-weight[rows], kind="stable")[: POLICY.most_pairs // few]])
             for rows in sides
         ]
-        rows = np.concatenate(kept)
+        self.rows = rows = np.concatenate(kept)
         self.positive = len(kept[0])
         self.weight = weight[rows]
         self.codes = np.ascontiguousarray(codes[p.candidates][:, rows].T)
