@@ -96,6 +96,7 @@ class TracePoint:
     dual_bound: float
     nodes: int
     open_nodes: int = 0
+    depth: int = 0  # splits above the node at work, or columns of its support
 
 
 @dataclass(frozen=True)

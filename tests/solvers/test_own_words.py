@@ -81,8 +81,8 @@ def test_a_log_ends_with_what_was_proved(tmp_path: Path) -> None:
     log = tmp_path / "tree.log"
     result = solve(risk_score(noisy(200, 6), max_terms=3), log_file=str(log), time_limit=300)
     head, *lines = log.read_text().splitlines()
-    assert head.split() == ["seconds", "nodes", "open", "best", "bound", "gap"]
-    assert [float(word) for word in lines[-1].split()[3:5]] == pytest.approx(
+    assert head.split() == ["seconds", "nodes", "open", "depth", "best", "bound", "gap"]
+    assert [float(word) for word in lines[-1].split()[4:6]] == pytest.approx(
         [result.objective, result.dual_bound], rel=1e-6
     )
 

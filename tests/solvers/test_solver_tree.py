@@ -17,7 +17,7 @@ from tree_cases import set_policy
 from milpscore.constraints import AtMost, Exclude, Include, MaxFPR, Sign
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError
-from milpscore.core.result import Claim, Termination
+from milpscore.core.result import Claim, Termination, TracePoint
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.solvers import load, solve
 from milpscore.solvers.trees.risk import tree as risk
@@ -209,15 +209,20 @@ def test_a_callback_that_returns_true_stops_the_solve(name: str) -> None:
     assert solve(program(1), "tree", callback=lambda point: 1).claim is Claim.OPTIMAL
 
 
-def test_the_tree_writes_a_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [risk_score, slim])
+def test_the_tree_writes_a_log(form: Any, tmp_path: Path) -> None:
     path = tmp_path / "tree.log"
-    result = solve(program(1), "tree", log_file=path)
+    points: list[TracePoint] = []
+    made = form(*table(1), coef_min=-2, coef_max=2)
+    result = solve(made, "tree", log_file=path, callback=points.append)
     head, *lines = path.read_text().splitlines()
-    assert head.split() == ["seconds", "nodes", "open", "best", "bound", "gap"]
-    best = [float(line.split()[3]) for line in lines]
+    assert head.split() == ["seconds", "nodes", "open", "depth", "best", "bound", "gap"]
+    assert max(point.depth for point in points) > 1
+    assert all(int(line.split()[3]) >= 0 for line in lines)
+    best = [float(line.split()[4]) for line in lines]
     assert best == sorted(best, reverse=True)
     assert best[-1] == pytest.approx(result.objective, rel=1e-6)
-    assert all(float(line.split()[4]) <= float(line.split()[3]) + 1e-9 for line in lines)
+    assert all(float(line.split()[5]) <= float(line.split()[4]) + 1e-9 for line in lines)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -55,6 +55,7 @@ class Node:
     primal: float = math.inf  # the relaxation's value at (w, b, s)
     mu: float = 0.0  # the multiplier of the limit on terms
     prices: FloatArray | None = None  # of limits on errors
+    depth: int = 0
 
     @classmethod
     def root(cls, arrays: Arrays) -> Node:

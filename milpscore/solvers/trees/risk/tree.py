@@ -82,7 +82,7 @@ class RiskTree(BestFirst):
         # supports that were left by their enumeration, the least bound last
         self.waiting: list[tuple[float, tuple[int, ...]]] = []
         self.floor = math.inf
-        self.solved = self.expanded = 0
+        self.solved = self.expanded = self.depth = 0
         self.prices: FloatArray | None = None  # of limits on errors, as the root has them
         self.limited = any(each.limits_answers for each in arrays.statement.constraints)
         self.each = self.relaxation.each
@@ -270,6 +270,7 @@ class RiskTree(BestFirst):
             return
         # 2) Take the node with the lowest bound; the best card may have improved since.
         node = self.open.take()
+        self.depth = node.depth
         # 3) Drop the choices that the node's line rules out, then round it and split the rest.
         if node.bound < self.cutoff and self.relaxation.tighten(node, self.cutoff):
             self._expand(node)
@@ -293,6 +294,8 @@ class RiskTree(BestFirst):
     def _open(self, parts: list[Node]) -> None:
         """Bound the parts of a node; keep those that stay open."""
         self.open.active = parts
+        for part in parts:
+            part.depth += 1
         self.open.keep([part for part in parts if self.consider(part)])
 
     def round(self, node: Node) -> None:
@@ -388,7 +391,8 @@ class RiskTree(BestFirst):
         if bound == math.inf:
             return  # that no card is allowed is the answer's to say, once that was checked
         if not trace or (best, bound) != (trace[-1].objective, trace[-1].dual_bound):
-            self.clock.tell(TracePoint(self.clock.seconds, best, bound, self.nodes, len(self.open)))
+            counts = self.nodes, len(self.open), self.depth
+            self.clock.tell(TracePoint(self.clock.seconds, best, bound, *counts))
 
     def share(self, crew: Crew) -> None:
         """Send parts of the tree out, which count as open, and take the oldest one's answer."""

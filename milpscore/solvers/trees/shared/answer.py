@@ -204,7 +204,7 @@ class SearchClock(Progress):
         self.termination = Termination.INTERRUPTED
 
 
-_HEAD = f"{'seconds':>9} {'nodes':>12} {'open':>10} {'best':>14} {'bound':>14} {'gap':>8}"
+_WIDTHS = {"seconds": 9, "nodes": 12, "open": 10, "depth": 6, "best": 14, "bound": 14, "gap": 8}
 
 
 class SearchLog:
@@ -212,7 +212,7 @@ class SearchLog:
 
     def __init__(self, path: str) -> None:
         self.path, self.written, self.best = path, -math.inf, math.inf
-        write_text(path, f"{_HEAD}\n")
+        write_text(path, " ".join(f"{name:>{n}}" for name, n in _WIDTHS.items()) + "\n")
 
     def __call__(self, point: TracePoint) -> None:
         """Write a moment of the search, where it is time."""
@@ -226,8 +226,8 @@ class SearchLog:
         ends = point.objective, point.dual_bound
         gap = f"{relative_gap(*ends):8.2%}" if all(map(math.isfinite, ends)) else ""
         with Path(self.path).open("a", encoding="utf-8") as file:
-            counts = f"{point.seconds:9.2f} {point.nodes:12d} {point.open_nodes:10d}"
-            figures = f"{counts} {ends[0]:14.8g} {ends[1]:14.8g} {gap}"
+            counts = f"{point.nodes:12d} {point.open_nodes:10d} {point.depth:6d}"
+            figures = f"{point.seconds:9.2f} {counts} {ends[0]:14.8g} {ends[1]:14.8g} {gap}"
             file.write(f"{figures.rstrip()}\n")
 
 

@@ -540,7 +540,8 @@ class ZeroOneSearch(BestFirst):
     def _now(self) -> TracePoint:
         left = len(self.lane.open) + len(self.paused)
         best = self.cards.best.objective
-        return TracePoint(self.clock.seconds, best, self.bound, self.nodes, left)
+        depth = len(self.lane.item[1])
+        return TracePoint(self.clock.seconds, best, self.bound, self.nodes, left, depth)
 
 
 class Problem(NamedTuple):
