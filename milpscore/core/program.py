@@ -346,7 +346,7 @@ class Program:
         held = state.get(id(own), (None,) * 6)
         if held[1] is not own:
             held = _by_identity(state).get(id(own), (None,) * 6)
-        if held[4] is own.sense and held[5] is own.expr and "objective" not in self._edit:
+        if held[4] is own.expr and held[5] is own.sense and "objective" not in self._edit:
             stays = own.parent_component().name in self.stated
             return None if stays else own
         mine, stated = generate_standard_repn(own.expr), stated_objective(self.model)
@@ -596,24 +596,18 @@ def state_of(model: Any) -> ModelState:
 
     def every(kind: Any) -> Iterator[tuple[Any, Any]]:
         for part in model.component_objects(kind, descend_into=True):
-            for own in part.values():
-                yield part, own  # the part as well: without it nothing is left of the name
+            # rows that a solver adds only restate the loss, or a norm of the points
+            if part.local_name not in ("cuts", "norm_cuts"):
+                for own in part.values():
+                    yield part, own  # the part as well: without it nothing is left of the name
 
     for part, var in every(pyo.Var):
         value = var.value if var.fixed else None
-        state[id(var)] = (part, var, "variable", var.lb, var.ub, var.domain, var.fixed, value)
-    for kind, called in ((pyo.Constraint, "row"), (pyo.Objective, "objective")):
-        for part, own in every(kind):
-            # rows that a solver adds only restate the loss, or a norm of the points
-            if part.local_name not in ("cuts", "norm_cuts"):
-                state[id(own)] = (
-                    part,
-                    own,
-                    called,
-                    own.active,
-                    getattr(own, "sense", None),
-                    own.expr,
-                )
+        state[id(var)] = (part, var, "variable", *var.bounds, var.domain, var.fixed, value)
+    for part, own in every(pyo.Constraint):
+        state[id(own)] = (part, own, "row", own.active, own.expr)
+    for part, own in every(pyo.Objective):
+        state[id(own)] = (part, own, "objective", own.active, own.expr, own.sense)
     for part, own in every(pyo.Expression):
         state[id(own)] = (part, own, "expression", own.expr)
     for part, own in every(pyo.Param):
@@ -629,12 +623,12 @@ def _by_identity(state: ModelState) -> ModelState:
 
 def difference(before: ModelState, now: ModelState, stated: frozenset[str] | None = None) -> str:
     """Return what differs between two states of a model's stated parts (all), in words."""
-    before = _by_identity(before)
+    before, plain = _by_identity(before), ("variable", "parameter")
     for part, own, kind, *was in before.values():
         held = now[id(own)][3:] if id(own) in now else None
-        if held is not None and not any(
-            a is not b and (kind in ("row", "objective", "expression") or a != b)
-            for a, b in zip(was, held, strict=True)
+        # expressions are the same only if they are one: compared, they make another
+        if held is not None and (
+            [*map(id, was)] == [*map(id, held)] or (kind in plain and tuple(was) == held)
         ):
             continue
         if stated is not None and part.name not in stated:
