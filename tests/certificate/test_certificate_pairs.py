@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from milpscore.data import make_design, read_patterns
 from milpscore.formulations import slim
 from milpscore.solvers import solve
 from milpscore_check import Refused, check, proved
-from milpscore_check.cards import Cards
-from milpscore_check.proof import prove
+from milpscore_check.cards import GRID, Box, Cards
+from milpscore_check.proof import Data, Lines, prove
 
 CASES: dict[str, dict[str, Any]] = {
     "limit": {"max_terms": 3},
@@ -108,6 +109,49 @@ def test_rows_with_no_weight_and_equal_rows_are_named() -> None:
     result = solve(program, "tree", progress=False)
     evidence = certify(program, result).evidence
     assert proves(program, dict(evidence), result.objective * (1 - 5e-7))[0]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_line_is_what_no_sign_takes_off_and_below_every_card(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, p, terms, one = 12, 3, int(rng.integers(1, 4)), 840
+    X, y = rng.integers(-1, 3, (n, p)), np.where(np.arange(n) < 6, 1, -1)
+    columns = [[Fraction(int(v)) for v in column] for column in X.T]
+    data = Data(columns, y.tolist(), [Fraction(1)] * n)
+    given: dict[str, Any] = {
+        "loss": "zero_one", "rules": [], "other": [], "values": [[[-2, 2]]] * p,
+        "max_terms": terms, "points": ["0", "1/30", "1/20"], "jumps": [],
+        "intercept": ["-9", "9", "1"], "scale": ["1", "1"], "gap": "0",
+    }  # fmt: skip
+    cards = Cards(given, p)
+    # each row of class +1 shares its weight among the others
+    mates = [(a, b) for a, b in zip(range(6), 6 + rng.permutation(6), strict=True)]
+    mates += [(a, 6 + (b + 1) % 6) for a, b in mates]
+    weights = [int(rng.integers(0, one // n // 2 + 1)) for _ in mates]
+    point = [[a for a, _ in mates], [int(b) for _, b in mates], weights, one]
+    own = [sorted(rng.choice(5, int(rng.integers(1, 6)), replace=False) - 2) for _ in range(p)]
+    values = tuple(tuple(map(int, each)) for each in own)
+    box = Box(values, cards.b, cards.scale)
+    found = Fraction(Lines(data, cards, [point]).least(box, 0), 2**GRID)
+    price = {0: Fraction(0), 1: Fraction(1, 30), 2: Fraction(1, 20)}
+
+    def line(w: tuple[int, ...]) -> Fraction:
+        total = Fraction(0)
+        for (a, b), weight in zip(mates, weights, strict=True):
+            ordering = sum(v * (X[a, j] - X[b, j]) > 0 for j, v in enumerate(w))
+            total += Fraction(weight, one) * (1 - int(ordering))
+        return total + sum((price[abs(v)] for v in w), Fraction(0))
+
+    def objective(w: tuple[int, ...]) -> Fraction:
+        totals = X @ np.array(w)
+        errors = min(int(((totals >= cut) != (y > 0)).sum()) for cut in range(-20, 21))
+        return Fraction(errors, n) + sum((price[abs(v)] for v in w), Fraction(0))
+
+    allowed = [w for w in itertools.product(*values) if sum(map(bool, w)) <= terms]
+    if allowed:
+        least = min(map(line, allowed))
+        assert least - Fraction(1, 2**55) <= found <= least
+        assert found <= min(map(objective, allowed))
 
 
 CHANGES: dict[str, Any] = {
