@@ -223,7 +223,7 @@ class Lines:
             made.append({v: v * n // d + cost for v, cost in charge.items()})
         return made
 
-    def _pairs(self, number: int) -> tuple[int, list[Any], Fraction, list[Fraction]]:
+    def _pairs(self, number: int) -> tuple[int, list[Any], Fraction, list[Any]]:
         """What pairs of rows of both classes weigh, and what each column's signs take off that.
 
         Both rows are right only if the one of class +1 has the higher total: if one of the columns
@@ -242,7 +242,23 @@ class Lines:
             signs = [(x[i] > x[k]) - (x[i] < x[k]) for i, k in zip(a, b, strict=True)]
             sums = (sum(w for w, s in zip(weights, signs, strict=True) if s == y) for y in (1, -1))
             taken.append((0, *(-(total << GRID) // one for total in sums)))  # by the points' sign
-        return (sum(weights) << GRID) // one, taken, Fraction(0), []
+        return (sum(weights) << GRID) // one, taken, Fraction(0), [a, b, weights, one]
+
+    def unsettled(self, box: Box, number: int) -> int:
+        """A bound as :meth:`least`: the pairs of a point that no card of the box puts in order."""
+        *_, (a, b, weights, one) = self.line(number)
+        ends = [(own[0], own[-1], x) for own, x in zip(box.values, self.data.columns, strict=True)]
+        ends = [each for each in ends if each[0] or each[1]]
+
+        def most(i: int, k: int) -> int:
+            apart = ((low, high, x[i] - x[k]) for low, high, x in ends)
+            return sum(max(low * d, high * d) for low, high, d in apart)
+
+        pairs = zip(a, b, weights, strict=True)
+        total = sum(weight for i, k, weight in pairs if most(i, k) <= 0)
+        both = zip(box.values, self.cards.charge, strict=True)
+        paid = sum(min(map(cost.__getitem__, own)) for own, cost in both if 0 not in own)
+        return int((total << GRID) // one + paid)
 
     def _line(self, number: int) -> tuple[int, list[Fraction], Fraction, list[Fraction]]:
         """The line of a point; that it is one does not depend on where the point lies."""
@@ -498,7 +514,10 @@ def prove(
             continue
         if point < 0:
             return False, f"leaf {leaves} (entry {k}) holds cards and names no point"
-        if (reached := lines.least(box, point)) < wanted:
+        reached = lines.least(box, point)
+        if reached < wanted and cards.loss == "zero_one":
+            reached = lines.unsettled(box, point)
+        if reached < wanted:
             return False, f"leaf {leaves} (entry {k}) proves {reached / 2.0**GRID:.9g} only"
     if pending:
         return False, f"{len(pending)} parts of the tree are missing: cards are left out"

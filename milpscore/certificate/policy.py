@@ -41,6 +41,8 @@ class EvidencePolicy:
     few_cells : int
         Choices of columns and of points looked at in a box that a line of pairs leaves open, before
         it is split.
+    most_differences : int
+        Pairs of rows and columns beyond which boxes of decided signs are left to cells.
     pair_bits : int
         Weights of pairs are whole multiples of this power of 1/2 of a row's share.
     listing_slice : float
@@ -76,6 +78,7 @@ class EvidencePolicy:
     count_share: float = 0.15
     pairs_share: float = 0.5
     few_cells: int = 30
+    most_differences: int = 1 << 23
     pair_bits: int = 12
     listing_slice: float = 1e8
     choice_cost: float = 3e3

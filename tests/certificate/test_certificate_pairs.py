@@ -132,7 +132,9 @@ def test_a_line_is_what_no_sign_takes_off_and_below_every_card(seed: int) -> Non
     own = [sorted(rng.choice(5, int(rng.integers(1, 6)), replace=False) - 2) for _ in range(p)]
     values = tuple(tuple(map(int, each)) for each in own)
     box = Box(values, cards.b, cards.scale)
-    found = Fraction(Lines(data, cards, [point]).least(box, 0), 2**GRID)
+    lines = Lines(data, cards, [point])
+    found = Fraction(lines.least(box, 0), 2**GRID)
+    never = Fraction(lines.unsettled(box, 0), 2**GRID)
     price = {0: Fraction(0), 1: Fraction(1, 30), 2: Fraction(1, 20)}
 
     def line(w: tuple[int, ...]) -> Fraction:
@@ -147,7 +149,15 @@ def test_a_line_is_what_no_sign_takes_off_and_below_every_card(seed: int) -> Non
         errors = min(int(((totals >= cut) != (y > 0)).sum()) for cut in range(-20, 21))
         return Fraction(errors, n) + sum((price[abs(v)] for v in w), Fraction(0))
 
-    allowed = [w for w in itertools.product(*values) if sum(map(bool, w)) <= terms]
+    every = [*itertools.product(*values)]
+    kept = [weight for (a, b), weight in zip(mates, weights, strict=True)
+            if all(int(np.array(w) @ (X[a] - X[b])) <= 0
+                   for w in itertools.product(*((own[0], own[-1]) for own in values)))]  # fmt: skip
+    paid = sum((min(map(price.__getitem__, map(abs, own))) for own in values), Fraction(0))
+    exactly = Fraction(sum(kept), one) + paid
+    assert exactly - Fraction(1, 2**55) <= never <= exactly
+    assert never <= min(map(objective, every))
+    allowed = [w for w in every if sum(map(bool, w)) <= terms]
     if allowed:
         least = min(map(line, allowed))
         assert least - Fraction(1, 2**55) <= found <= least
@@ -176,6 +186,22 @@ def test_pairs_that_are_none_are_refused(change: str, monkeypatch: pytest.Monkey
         CHANGES[change](point)
     with pytest.raises((Refused, ValueError)):
         proves(program, evidence, bound)
+
+
+@pytest.mark.usefixtures("lines_only")
+def test_ranges_of_points_are_halved_where_signs_are_decided() -> None:
+    # measured columns: pairs are put in order by how large points are, not by their signs
+    rng = np.random.default_rng(5)
+    X = rng.integers(1, 11, (120, 4))
+    y = X @ [3, 2, -1, 0] + rng.normal(0, 4, 120) > 25
+    program = slim(X, y, max_terms=3, coef_min=-10, coef_max=10)
+    result = solve(program, "tree", progress=False)
+    evidence = certify(program, result, time_limit=1e4).evidence
+    halved = [entry for entry in evidence["tree"] if isinstance(entry, list) and entry[1]]
+    assert any(abs(value) > 1 for _, value in halved)
+    assert -2 not in evidence["tree"]
+    held, said = proves(program, dict(evidence), result.objective * (1 - 5e-7))
+    assert held, said
 
 
 @pytest.mark.usefixtures("lines_only")

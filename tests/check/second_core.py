@@ -188,6 +188,14 @@ class Proof:
                      if tuple(own) == x and c == y]  # fmt: skip
             if share > sum(alike, Fraction(0)):
                 raise Unproved
+        # those that no card of the box puts in order: the extremes of a sum lie at the ends
+        never, paid = Fraction(0), -self.bound
+        for i, k, weight in zip(above, below, weights, strict=True):
+            gaps = [x - z for x, z in zip(self.rows.x[i], self.rows.x[k], strict=True)]
+            most = sum(max(v * gap for v in own) for own, gap in zip(box.values, gaps, strict=True))
+            never += Fraction(weight, one) * (most <= 0)
+        paid += sum(min(self.price(j, v) for v in own) if 0 not in own else 0
+                    for j, own in enumerate(box.values))  # fmt: skip
         level, best = sum(Fraction(w, one) for w in weights) - self.bound, []
         for j, own in enumerate(box.values):
             gaps = [self.rows.x[i][j] - self.rows.x[k][j]
@@ -198,7 +206,8 @@ class Proof:
                 best.append(min(Fraction(0), *worth))
             else:
                 level += min(worth)
-        return float(level + sum(sorted(best)[: self.terms - (len(box.values) - len(best))]))
+        level += sum(sorted(best)[: self.terms - (len(box.values) - len(best))])
+        return float(max(level, never + paid))
 
     def multipliers(
         self, w: dict[int, Fraction], b: Fraction, slope: Fraction, stated: Any
