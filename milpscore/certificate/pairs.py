@@ -11,6 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
@@ -119,7 +120,7 @@ class PairLines(Source):
         most = float(space.most.max(initial=1.0))
         self.positive, self.exact = positive, exact_columns(data, at, most)
         self.spread = rows.X.std(axis=0)
-        self.merged: dict[tuple[int, ...], Merged | None] = {}
+        self.merged = lru_cache(4)(self._merged)  # boxes of one support follow each other
 
     def _hinders(self, j: int, positive: BoolArray) -> bool:
         """Return whether a column's one value raises no positive row above a negative one."""
@@ -225,9 +226,7 @@ class PairLines(Source):
         at = np.arange(self.space.p)
         ends = self.space.values[at, box.low], self.space.values[at, box.high]
         used = tuple(np.flatnonzero(np.any(ends, axis=0)).tolist())
-        if used not in self.merged:
-            self.merged[used] = self._merged(used) if self.exact is not None and used else None
-        return self.merged[used]
+        return self.merged(used) if self.exact is not None and used else None
 
     def _merged(self, used: tuple[int, ...]) -> Merged | None:
         """Return the rows by their values in some columns; None where they are too many."""

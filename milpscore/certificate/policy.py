@@ -78,7 +78,7 @@ class EvidencePolicy:
     count_share: float = 0.15
     pairs_share: float = 0.5
     few_cells: int = 30
-    most_differences: int = 1 << 23
+    most_differences: int = 1 << 22
     pair_bits: int = 12
     listing_slice: float = 1e8
     choice_cost: float = 3e3
