@@ -75,7 +75,7 @@ class EvidencePolicy:
     few_choices: int = 50_000
     most_left: int = 300
     most_missed: int = 60_000
-    count_share: float = 0.15
+    count_share: float = 0.1
     pairs_share: float = 0.5
     few_cells: int = 30
     most_differences: int = 1 << 22
