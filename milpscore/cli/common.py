@@ -215,7 +215,7 @@ def say_evidence(path: Path, evidence: Mapping[str, Any], took: float, quiet: bo
         counts = took >= 1.0 and CELLS in evidence["tree"]
         cost = (
             f"leaves ({leaves:,}), found in {took:.2g} s: 'milpscore verify' and milpscore-check "
-            f"{'can take ten times as long and more' if counts else 'take about as long'}"
+            f"{'can take ten times as long and more' if counts else 'take about as long at most'}"
         )
     say(f"The certificate was saved in {path}; evidence: {cost}.", quiet)
 
