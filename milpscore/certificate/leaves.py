@@ -378,8 +378,12 @@ def _of_errors(
         return _first_of(
             [_closed(space, grown, [(0, space.all_cards(), None)], engine, goal, goal)]
         )
-    except NotApplicableError:
+    except NotApplicableError as error:
+        lines = error
+    try:
         return _counted(space.statement, bound, clock, report)
+    except _UnfinishedError as error:
+        raise NotApplicableError(f"{error}; by pairs of rows: {lines}") from lines
 
 
 Way = Generator[float, None, dict[str, Any] | None]

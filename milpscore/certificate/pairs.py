@@ -91,10 +91,9 @@ class PairLines(Source):
         # looks at choices of columns and of points, and how many there may be
         self.looks, self.room = 0, math.inf
         self.names, self.whole = merged_names(statement.design), data.whole
-        shares = [
-            data.share[data.named[i][0]] if i in data.named else 0 for i in self.names.tolist()
-        ]
-        self.share, positive = np.array(shares, dtype=np.int64), rows.y > 0
+        # rows without weight are none of the checker's
+        at = [data.named[i][0] if i in data.named else -1 for i in self.names.tolist()]
+        self.share, positive = np.array([*data.share, 0], np.int64)[at], rows.y > 0
         codes = [np.unique(column, return_inverse=True)[1].ravel() for column in rows.X.T]
         self.codes = np.array(codes, np.int64).reshape(space.p, len(rows.y))
         # 1) Columns that cannot be 0 part pairs or, where they only hinder, none.
@@ -116,7 +115,6 @@ class PairLines(Source):
         self.pairs = Pairs(cast("Any", patterns), net, self.codes, max(spare, 0), seconds)
         self.rounds = SEARCH.root_rounds
         # 4) Where signs are decided, totals of whole numbers say which pairs stay out of order.
-        at = [data.named[i][0] if i in data.named else 0 for i in self.names.tolist()]
         most = float(space.most.max(initial=1.0))
         self.positive, self.exact = positive, exact_columns(data, at, most)
         self.spread = rows.X.std(axis=0)

@@ -37,7 +37,7 @@ class EvidencePolicy:
         Choices that cells may leave to lines, found in the first way and in the second; beyond
         it, lines close everything.
     count_share, pairs_share : float
-        Of the time, for counting errors alone, and then for lines of pairs; counting gets the rest.
+        Shares of the time for counting errors, then for lines of pairs; counting gets the rest.
     few_cells : int
         Choices of columns and of points looked at in a box that a line of pairs leaves open, before
         it is split.

@@ -164,6 +164,12 @@ def test_a_line_is_what_no_sign_takes_off_and_below_every_card(seed: int) -> Non
         assert found <= min(map(objective, allowed))
 
 
+def test_without_time_both_ways_say_how_far_they_came() -> None:
+    program = program_of("price", 2)
+    with pytest.raises(NotApplicableError, match=r"not counted within 0 s.*by pairs of rows: its"):
+        leaves.grow_tree(program.statement, 0.1, 0.0, 8_000_000)
+
+
 CHANGES: dict[str, Any] = {
     "more than its rows weigh": lambda point: point[2].__setitem__(0, point[2][0] + point[3]),
     "a pair of one class": lambda point: point[0].__setitem__(0, point[1][0]),
