@@ -323,10 +323,8 @@ class ObservationSets:
 
 
 def observation_sets(ptr: IntArray, ids: IdArray) -> ObservationSets:
-    """Group positions by the observations (CSR) held there; one held twice counts twice.
-
-    A set is identified by the sum of random numbers of its members; a second sum checks the first.
-    """
+    """Group positions by the observations (CSR) held there; one held twice counts twice."""
+    # a set is identified by the sum of random numbers of its members, which a second sum checks
     rng = np.random.default_rng(0)
     while True:
         drawn = rng.integers(1, 2**63, (2, int(ids.max(initial=0)) + 1), dtype=np.int64)
@@ -351,13 +349,11 @@ GROUP = np.dtype([("start", np.int64), ("end", np.int64), ("bigrams", np.int64)]
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """The order in which positions are worked on.
+    """The order in which positions are worked on."""
 
-    Rows are the positions sorted by bigram set, then by step (their number in the sequence), the
-    first positions of all sequences in front: the rows of one set lie together, which makes its
-    gradient one matrix product, and so do those of one set at one step, which makes a step one.
-    """
-
+    # Rows are the positions sorted by bigram set, then by step (their number in the sequence), the
+    # first positions of all sequences in front: the rows of one set lie together, which makes its
+    # gradient one matrix product, and so do those of one set at one step, which makes a step one.
     position: IntArray  # (T,): position of each row
     rows: npt.NDArray[Any]  # (T,) of ROW; a last position's next is the first, a first's before it
     last: IntArray  # rows of last positions

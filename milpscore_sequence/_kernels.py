@@ -55,11 +55,9 @@ def add_scores(lam: Any, ids: Any, scores: Any) -> None:
 
 @compiled
 def fill_sets(lam: Any, ptr: Any, ids: Any, steep: float, dense: bool, chain: Any) -> Any:
-    """Fill E, or the entries of M where these suffice; answer the largest |score| of each set.
-
-    Scores beyond +-``steep`` are cut there: sequences that meet them are not worked on here. If
-    ``dense``, the matrices are left at the scores: the caller takes all exponentials at once.
-    """
+    """Fill E, or the entries of M where these suffice; answer the largest |score| of each set."""
+    # Scores beyond +-``steep`` are cut there: sequences that meet them are not worked on here. If
+    # ``dense``, the matrices are left at the scores: the caller takes all exponentials at once.
     matrices, counts, entries = chain.matrices, chain.counts, chain.entries
     most = entries.shape[1]
     biggest = np.zeros(len(counts))
@@ -160,10 +158,8 @@ def forward(chain: Any) -> None:
 
 @compiled
 def backward(chain: Any) -> None:
-    """Write w beta / scale to ``leaving``, which holds ones at the last positions.
-
-    Afterwards the pair posterior at a row is arriving(y') E(y', y) leaving(y).
-    """
+    """Write w beta / scale to ``leaving``, which holds ones at the last positions."""
+    # Afterwards the pair posterior at a row is arriving(y') E(y', y) leaving(y).
     rows, weights, leaving = chain.rows, chain.weights, chain.leaving
     L = leaving.shape[1]
     for g in range(len(chain.groups) - 1, -1, -1):
@@ -262,11 +258,9 @@ def _add_active(ids: Any, active: Active, scores: Any) -> None:
 def best_labels(
     offsets: Any, unigrams: Any, bigrams: Any, mu: Active, lam: Active, labels: Any, own: Any
 ) -> None:
-    """Write the best labelling of each sequence to ``labels`` (T,).
-
-    ``unigrams`` and ``bigrams`` are the ptr and ids held at the positions, ``own`` (longest, L) is
-    room for sums of mu. Ties go to the lower earlier label.
-    """
+    """Write the best labelling of each sequence to ``labels`` (T,)."""
+    # ``unigrams`` and ``bigrams`` are the ptr and ids held at the positions, ``own`` (longest, L)
+    # is room for sums of mu. Ties go to the lower earlier label.
     L = own.shape[1]
     value, moves = np.empty(L), np.empty(L * L)
     # came[t, y]: the label at t - 1 on the best way to y at t
@@ -336,12 +330,9 @@ def _grow(value: Any, moves: Any, grown: Any, came: Any) -> None:
 def best_paths(
     offsets: Any, own: Any, sets: Any, ptr: Any, ids: Any, lam: Any, labels: Any, scores: Any
 ) -> None:
-    """Write the k best labellings of each sequence to ``labels`` (k, T), ``scores`` (k, N).
-
-    ``own`` (T, L) are the sums of mu, ``sets`` (T,) the bigram sets. Ties go to the lower earlier
-    label, then to the better rank there. Where there are fewer labellings than k, the score stays
-    as it is.
-    """
+    """Write the k best labellings of each sequence to ``labels`` (k, T), ``scores`` (k, N)."""
+    # ``own`` (T, L) are the sums of mu, ``sets`` (T,) the bigram sets. Ties go to the lower earlier
+    # label, then to the better rank there. Scores of labellings that do not exist stay as they are.
     k, L = len(labels), own.shape[1]
     value, grown = np.empty((L, k)), np.empty((L, k))
     # came[t, y, rank] = y' k + rank' says which entry at t - 1 the rank-th best at (t, y) goes on

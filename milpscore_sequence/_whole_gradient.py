@@ -49,12 +49,10 @@ class Iterate(NamedTuple):
 
 
 class Face:
-    """The objective of the parameters ``at`` (sorted) alone, all others being zero.
+    """The objective of the parameters ``at`` (sorted) alone, all others being zero."""
 
-    Only their observations are looked at: few, in few distinct sets, so that a look at some
-    thousands of parameters takes a small share of one at all the millions.
-    """
-
+    # Only their observations are looked at: few, in few distinct sets, so that a look at some
+    # thousands of parameters takes a small share of one at all the millions.
     def __init__(self, objective: Objective, at: IntArray) -> None:
         self.objective, self.at = objective, at
         self.counts = objective.counts[at]
@@ -86,10 +84,8 @@ class Memory:
         self.pairs: list[tuple[FloatArray, FloatArray]] = []
 
     def move_to(self, index: IntArray) -> None:
-        """Lay the pairs out on other coordinates (sorted).
-
-        A coordinate that is new has no known change of gradient: it starts uncoupled.
-        """
+        """Lay the pairs out on other coordinates (sorted)."""
+        # A coordinate that is new has no known change of gradient: it starts uncoupled.
         if not np.array_equal(index, self.index):
             _, source, target = np.intersect1d(
                 self.index, index, assume_unique=True, return_indices=True
@@ -141,10 +137,8 @@ def working_set(objective: Objective, now: Iterate) -> IntArray:
 def descended(
     face: Face, here: Iterate, memory: Memory, recorder: Recorder, wanted: float, steps: int
 ) -> Iterate:
-    """So many steps of OWL-QN at most from ``here``, until the slope is as ``wanted``.
-
-    Fewer where no step lowers the objective, one without memory included, or time is up.
-    """
+    """At most ``steps`` steps of OWL-QN from ``here``, until the slope is as ``wanted``."""
+    # Fewer where no step lowers the objective, one without memory included, or time is up.
     for _ in range(steps):
         slope = face.slope(here)
         if float(np.linalg.norm(slope)) <= wanted or recorder.clock.is_up:
@@ -166,11 +160,9 @@ def owlqn(objective: Objective, start: FloatArray, recorder: Recorder) -> Termin
 
 
 def finished(objective: Objective, now: Iterate, recorder: Recorder, iteration: int) -> Termination:
-    """OWL-QN from an iterate that is yet to be noted by this number.
-
-    An iteration is a look at the whole gradient, and steps of the parameters that are not zero or
-    most want to leave it, as long as they make good progress.
-    """
+    """OWL-QN from an iterate that is yet to be noted by this number."""
+    # An iteration is a look at the whole gradient, and steps of the parameters that are not zero or
+    # most want to leave it, as long as they make good progress.
     memory = Memory()
     while True:
         distance = objective.distance(now.theta, now.gradient)
@@ -251,11 +243,9 @@ class _Point(NamedTuple):
 def _accelerated(
     objective: Objective, penalty: ProxPenalty, start: FloatArray, recorder: Recorder
 ) -> Termination:
-    """Accelerated proximal gradient steps with backtracking and restarts (FISTA).
-
-    From ``ahead`` = now + momentum, one step goes to prox(ahead - gradient / bend, 1 / bend), where
-    the parabola of curvature ``bend`` must lie above the loss.
-    """
+    """Accelerated proximal gradient steps with backtracking and restarts (FISTA)."""
+    # From ``ahead`` = now + momentum, one step goes to prox(ahead - gradient / bend, 1 / bend),
+    # where the parabola of curvature ``bend`` must lie above the loss.
 
     def at(theta: FloatArray) -> _Point:
         return _Point(theta, *objective.smooth(theta))

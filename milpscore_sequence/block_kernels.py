@@ -116,11 +116,9 @@ def _normalise(line: Any) -> float:
 
 @inner
 def _forward(block: int, logs: Any, world: Any) -> None:
-    """Forward vectors up to the last position of a block in each of its sequences.
-
-    ``logs`` gets log Z of each sequence but for what does not depend on the positions from the
-    first to the last; the backward vectors at the last must hold.
-    """
+    """Forward vectors up to the last position of a block in each of its sequences."""
+    # ``logs`` gets log Z of each sequence but for what does not depend on the positions from the
+    # first to the last; the backward vectors at the last must hold.
     groups, occurrences = world.held.groups, world.held.occurrences
     positions, sequences, ahead = world.positions, world.sequences, world.ahead
     set_ptr, entries, values = world.set_ptr, world.entries, world.values
@@ -197,11 +195,9 @@ def _backward(block: int, world: Any) -> None:
 
 @inner
 def _leaving(o: int, world: Any) -> float:
-    """Write w beta / (scale Z) at an occurrence to ``room``; answer 1 / (alpha beta).
-
-    alpha(y') E(y', y) room(y) is then the pair posterior, alpha(y) beta(y) times the answer the
-    posterior at the position.
-    """
+    """Write w beta / (scale Z) at an occurrence to ``room``; answer 1 / (alpha beta)."""
+    # alpha(y') E(y', y) room(y) is then the pair posterior, alpha(y) beta(y) times the answer the
+    # posterior at the position.
     t = world.held.occurrences[o].position
     weight, after = world.weights[world.positions[t].unigrams], world.behind[t]
     factor = 1.0 / product(world.ahead[t], after)
@@ -213,11 +209,9 @@ def _leaving(o: int, world: Any) -> float:
 
 @inner
 def derivatives(block: int, span: Any, world: Any) -> None:
-    """First and diagonal second derivatives of sum_i log Z_i by the parameters ``span``.
-
-    To ``steps[0]`` and ``steps[1]``. Occurrences in one sequence count as independent (slide
-    "Hessian Approximation"): the second derivative is a sum of p (1 - p).
-    """
+    """First and diagonal second derivatives of sum_i log Z_i by the parameters ``span``."""
+    # To ``steps[0]`` and ``steps[1]``. Occurrences in one sequence count as independent (slide
+    # "Hessian Approximation"): the second derivative is a sum of p (1 - p).
     _backward(block, world)
     _forward(block, world.logs[0], world)
     index, parameters, room = world.held, world.parameters, world.room
@@ -249,13 +243,11 @@ def derivatives(block: int, span: Any, world: Any) -> None:
 
 @inner
 def _column_derivatives(block: int, span: Any, world: Any) -> None:
-    """First and second derivatives of sum_i log Z_i by the column shifts of a block.
-
-    The shift of label y moves all nonzero lambda with the later label y down and, where the block
-    has it, mu of y up, which makes up for most of it: a direction in which the loss hardly bends,
-    and that steps of single parameters follow but slowly. The vectors at the block's positions must
-    hold. To ``columns[1]`` and ``columns[2]``.
-    """
+    """First and second derivatives of sum_i log Z_i by the column shifts of a block."""
+    # The shift of label y moves all nonzero lambda with the later label y down and, where the block
+    # has it, mu of y up, which makes up for most of it: a direction in which the loss hardly bends,
+    # and that steps of single parameters follow but slowly. The vectors at the block's positions
+    # must hold. To ``columns[1]`` and ``columns[2]``.
     index, parameters, room = world.held, world.parameters, world.room
     mass, first, second = world.columns[0], world.columns[1], world.columns[2]
     a, m, b = span
@@ -325,11 +317,9 @@ def _unsettle(block: int, world: Any) -> None:
 
 @inner
 def _direction(span: Any, farthest: float, world: Any) -> Any:
-    """The step S(theta H - g, rho1) / (H + rho2) - theta of each parameter, to ``steps[2]``.
-
-    ``steps[0]`` and ``steps[1]`` are g and H of the loss alone. Answers the slope of the objective
-    along it and the squared norm of the least subgradient.
-    """
+    """The step S(theta H - g, rho1) / (H + rho2) - theta of each parameter, to ``steps[2]``."""
+    # ``steps[0]`` and ``steps[1]`` are g and H of the loss alone. Answers the slope of the
+    # objective along it and the squared norm of the least subgradient.
     rho1, rho2, steps = world.rho1, world.rho2, world.steps
     a, _, b = span
     slope, violation = 0.0, 0.0
@@ -355,12 +345,9 @@ def _direction(span: Any, farthest: float, world: Any) -> Any:
 
 @compiled
 def best_shift(slope: float, curvature: float, kinks: Any, rho1: float, rho2: float) -> float:
-    """The c of least slope c + curvature/2 c^2 + rho1 sum |c - k| + rho2/2 sum (c - k)^2.
-
-    Sorts the kinks k. With j of the n kinks below it, c solves
-    (curvature + n rho2) c = -slope + rho2 sum k + rho1 (n - 2 j); where that lies beyond the next
-    kink, c is on it or after it.
-    """
+    """The c of least slope c + curvature/2 c^2 + rho1 sum |c - k| + rho2/2 sum (c - k)^2."""
+    # Sorts the kinks k. With j of the n kinks below it, c solves (curvature + n rho2) c = -slope +
+    # rho2 sum k + rho1 (n - 2 j); where that lies beyond the next kink, c is on it or after it.
     n, pull = len(kinks), -slope
     for i in range(n):
         kink = kinks[i]
@@ -419,10 +406,8 @@ def _column_moves(span: Any, world: Any) -> float:
 
 @inner
 def _search(block: int, span: Any, slope: float, length: float, world: Any) -> Any:
-    """Move along ``steps[2]`` as far as the objective falls enough: the fall and the length.
-
-    Where no length will do the fall is 0.
-    """
+    """Move along ``steps[2]`` as far as the objective falls enough: the fall and the length."""
+    # Where no length will do the fall is 0.
     rho1, rho2, move, parameters = world.rho1, world.rho2, world.steps[2], world.parameters
     a, _, b = span
     n_groups = world.held.blocks[block + 1].group - world.held.blocks[block].group
@@ -482,11 +467,9 @@ def _step(block: int, kind: int, world: Any) -> float:
 
 @compiled
 def sweep_blocks(order: Any, quiet: float, world: Any) -> Any:
-    """Step all blocks in order: first their mu, then their lambda, then columns of both.
-
-    Left out are parts whose squared violation was below ``quiet`` the last time. Answers the sum of
-    the squared violations met, and by how much the objective fell.
-    """
+    """Step all blocks in order: first their mu, then their lambda, then columns of both."""
+    # Left out are parts whose squared violation was below ``quiet`` the last time. Answers the sum
+    # of the squared violations met, and by how much the objective fell.
     total, fallen = 0.0, 0.0
     blocks, ranges = world.held.blocks, world.ranges
     for block in order:

@@ -72,10 +72,8 @@ def _held(ptr: IntArray, ids: npt.NDArray[Any], n_ids: int) -> sparse.csc_matrix
 def _same_symbols(
     data: SequenceData, unigrams: sparse.csc_matrix, bigrams: sparse.csc_matrix
 ) -> tuple[IntArray, IntArray]:
-    """Pairs of unigram and bigram ids that hold at the same positions, sequence starts apart.
-
-    Found by sums of random numbers, one for each position. Each id stands in one pair at most.
-    """
+    """Pairs of unigram and bigram ids that hold at the same positions, sequence starts apart."""
+    # Found by sums of random numbers, one for each position. Each id stands in one pair at most.
     inner = np.ones(data.n_positions, dtype=np.int64)
     inner[data.first] = 0
     unigrams = (sparse.diags(inner, dtype=np.int64) @ unigrams).tocsc()
@@ -91,13 +89,11 @@ def _same_symbols(
 
 
 class Blocks:
-    """The blocks of a data set, and an index from each to what it touches.
+    """The blocks of a data set, and an index from each to what it touches."""
 
-    They are sorted by their first position: neighbours in a sweep are then neighbours in the text,
-    and little of a sequence lies between two steps. ``unigram`` and ``bigram`` (B,) are the ids of
-    each block, -1 for none; ``index`` is the kernels'; ``most`` the most sequences of a block.
-    """
-
+    # Sorted by their first position: neighbours in a sweep are then neighbours in the text, and
+    # little of a sequence lies between two steps. ``unigram`` and ``bigram`` (B,) are the ids of
+    # each block, -1 for none; ``index`` is the kernels'; ``most`` the most sequences of a block.
     def __init__(self, prepared: Prepared) -> None:
         data = self.data = prepared.data
         if len(prepared.parts) == 1:
@@ -191,10 +187,8 @@ class BlockDescent:
         return self._block_of[np.where(of_mu, at // layout.n_labels, layout.n_unigrams + later)]
 
     def descend(self, working: Working, wanted: float, clock: Clock) -> bool:
-        """Sweep until the least subgradient met has a norm as wanted; whether any step was.
-
-        The parameters are taken over, and the kept vectors are theirs.
-        """
+        """Sweep until the least subgradient met has a norm as wanted; whether any step was."""
+        # The parameters are taken over, and the kept vectors are theirs.
         quiet = (0.1 * wanted) ** 2 / max(len(working.order), 1)
         parts = np.array_split(working.order, -(-len(working.order) // _AT_ONCE) or 1)
         moved = False
@@ -212,12 +206,10 @@ class BlockDescent:
 
 
 class Working:
-    """The parameters ``at`` that may move, by block, mu before lambda; ``order``: the blocks.
+    """The parameters ``at`` that may move, by block, mu before lambda; ``order``: the blocks."""
 
-    All parameters of the descent that are not zero must be among them. ``world`` holds the arrays
-    of the kernels: parameters, exp(mu) of the unigram sets, exp(lambda) of the bigram sets.
-    """
-
+    # All parameters of the descent that are not zero must be among them. ``world`` holds the arrays
+    # of the kernels: parameters, exp(mu) of the unigram sets, exp(lambda) of the bigram sets.
     def __init__(self, descent: BlockDescent, at: IntArray) -> None:
         blocks, layout = descent.blocks, descent.objective.prepared.layout
         L, n_blocks = layout.n_labels, len(blocks.unigram)
@@ -273,11 +265,9 @@ class Working:
     def _entries(
         self, first: IntArray, end: IntArray, within: IntArray, theta: FloatArray
     ) -> tuple[Any, ...]:
-        """Lay out the entries of all bigram sets; say where each block's lambda stand in each.
-
-        ``first``:``end`` (B,) are the working lambda of each block, ``within`` (P,) their y' L + y.
-        Answers (set_ptr, entries, values, member_ptr, entry_of) of `kernels.World`.
-        """
+        """Lay out the entries of all bigram sets; say where each block's lambda stand in each."""
+        # ``first``:``end`` (B,) are the working lambda of each block, ``within`` (P,) their y' L +
+        # y. Answers (set_ptr, entries, values, member_ptr, entry_of) of `kernels.World`.
         bigrams, index = self.descent.blocks.bigrams, self.descent.blocks.index
         L, n_sets, members = self.descent.blocks.data.n_labels, bigrams.n_sets, index.lam_members
         area = L**2

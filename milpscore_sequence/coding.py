@@ -48,26 +48,20 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """Observations made: ``names[codes[i]]`` (names distinct) at ``positions[i]``, shapes (k,).
-
-    ``rising``: positions never fall, and codes rise within a position, so that none is held twice.
-    """
+    """Observations made: ``names[codes[i]]`` (names distinct) at ``positions[i]``, shapes (k,)."""
 
     names: list[str]
     positions: IntArray
     codes: IntArray
-    rising: bool = False
+    rising: bool = False  # positions never fall, and codes rise within one: none is held twice
 
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Sequences of columns, or of named features; sequence i holds offsets[i]:offsets[i+1].
-
-    ``columns`` is empty where there are named features, and where there is no position at all.
-    """
+    """Sequences of columns, or of named features; sequence i holds offsets[i]:offsets[i+1]."""
 
     offsets: IntArray
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # empty where there are named features, or no position at all
     features: Occurrences | None = None
 
     @property
@@ -83,11 +77,9 @@ class Tokens:
 
 
 def as_tokens(X: Any) -> Tokens:
-    """Check sequences and bring them into columns.
-
-    Each is a list of texts (one column), of tuples or lists of texts (as many columns everywhere),
-    or of mappings name -> text, truth value, 0 or 1. A DataError names the sequence that is not.
-    """
+    """Check sequences and bring them into columns."""
+    # Each is a list of texts (one column), of tuples or lists of texts (as many columns in all), or
+    # of mappings name -> text, truth value, 0 or 1; a DataError names the sequence that is not.
     offsets = pointer(_lengths(X, "X"))
     flat = list(chain.from_iterable(X))
     if not flat:
@@ -252,11 +244,9 @@ def _feature(name: Any, value: Any, at: int, offsets: IntArray) -> str | None:
 
 
 def observe(patterns: Iterable[Pattern], tokens: Tokens) -> tuple[Occurrences, Occurrences]:
-    """All unigram and all bigram observations of some sequences.
-
-    The first position of a sequence has no bigram observations: there is no label before it. Of
-    named features every one is a unigram, and there is one plain bigram; they need no patterns.
-    """
+    """All unigram and all bigram observations of some sequences."""
+    # The first position of a sequence has no bigram observations: there is no label before it.
+    # Every named feature is a unigram beside one plain bigram; they need no patterns.
     everywhere = np.arange(tokens.n_positions)
     opens = tokens.offsets[:-1][np.diff(tokens.offsets) > 0]
     inner = np.setdiff1d(everywhere, opens, assume_unique=True)
@@ -273,10 +263,8 @@ def observe(patterns: Iterable[Pattern], tokens: Tokens) -> tuple[Occurrences, O
 
 
 def _expand(pattern: Pattern, tokens: Tokens, answers: dict[Reference, Column]) -> Column:
-    """The observation of one pattern at each position; some values may be equal.
-
-    ``answers`` keeps what references give for the patterns to come.
-    """
+    """The observation of one pattern at each position; some values may be equal."""
+    # ``answers`` keeps what references give for the patterns to come.
     for reference in pattern.references:
         if reference not in answers:
             answers[reference] = _answers(reference, tokens)
@@ -353,10 +341,8 @@ class Vocabulary:
         return {name: number for number, name in enumerate(self.names)}
 
     def encode(self, seen: Occurrences, n_positions: int) -> tuple[IntArray, IntArray]:
-        """CSR (ptr, ids sorted) of the known observations at each position; others are dropped.
-
-        An observation made twice at a position counts once: the features are indicators.
-        """
+        """CSR (ptr, ids sorted) of the known observations at each position; others are dropped."""
+        # An observation made twice at a position counts once: the features are indicators.
         positions, ids, rising = seen.positions, seen.codes, seen.rising
         if tuple(seen.names) != self.names:
             rising = False
@@ -438,10 +424,8 @@ class Coding:
         return next(names, None)
 
     def encode(self, X: Any, y: Any = None, name: str = "y") -> SequenceData:
-        """Sequences in this coding; what training never saw is dropped, such labels are -1.
-
-        DataError where they cannot be used, or are of another shape than in training.
-        """
+        """Sequences in this coding; what training never saw is dropped, such labels are -1."""
+        # DataError where they cannot be used, or are of another shape than in training.
         tokens = as_tokens(X)
         found = None if tokens.features is not None else len(tokens.columns)
         if tokens.n_positions and found != self.n_columns:

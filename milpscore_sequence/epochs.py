@@ -47,12 +47,10 @@ _STEEP = 300.0
 
 
 class Walk(NamedTuple):
-    """The arrays of an epoch: T positions, L labels, P parameters, R positions of the longest.
+    """The arrays of an epoch: T positions, L labels, P parameters, R positions of the longest."""
 
-    ``unigrams`` and ``bigrams`` say where in theta the parameters of an observation begin: L of
-    them for a unigram observation, L^2 for a bigram one.
-    """
-
+    # ``unigrams`` and ``bigrams`` say where in theta the parameters of an observation begin: L of
+    # them for a unigram observation, L^2 for a bigram one.
     offsets: Any  # (N + 1,): positions of the sequences
     labels: Any  # (T,)
     unigram_ptr: Any  # (T + 1,)
@@ -70,11 +68,9 @@ class Walk(NamedTuple):
 
 @compiled
 def settle(start: int, end: int, rate: float, walk: Any) -> None:
-    """Bring parameters start:end up to the gradients met and the penalties owed by now.
-
-    The minimiser of dual w + owed |w| + (sqrt(squares) / rate + decay) w^2 / 2 (McMahan 2011,
-    theorem 6): all steps of L1 and L2 since the last visit in one, without a loop over them.
-    """
+    """Bring parameters start:end up to the gradients met and the penalties owed by now."""
+    # The minimiser of dual w + owed |w| + (sqrt(squares) / rate + decay) w^2 / 2 (McMahan 2011,
+    # theorem 6): all steps of L1 and L2 since the last visit in one, without a loop over them.
     # slices: indices that may be negative keep the compiler from vectorising
     theta, duals, squares = (
         walk.state[0, start:end], walk.state[1, start:end], walk.state[2, start:end]

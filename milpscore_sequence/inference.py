@@ -338,12 +338,10 @@ def _bigrams_at(data: SequenceData, position: int) -> IdArray:
 
 @dataclass(eq=False)
 class Sweep:
-    """The forward recursion over one part, made; the backward one on request.
+    """The forward recursion over one part, made; the backward one on request."""
 
-    The arrays of ``chain`` are the part's own: they hold until its next sweep. Sequences in
-    ``steep`` go by logarithms instead, and their rows of the chain are blank.
-    """
-
+    # The arrays of ``chain`` are the part's own: they hold until its next sweep. Sequences in
+    # ``steep`` go by logarithms instead, and their rows of the chain are blank.
     part: Part
     lam: FloatArray
     scores: FloatArray  # (unigram sets, L): sums of mu

@@ -40,17 +40,13 @@ _LAST = 0xFFFF
 
 @dataclass(frozen=True)
 class Reference:
-    """One reference: the token ("x"), the part that matches ("m"), whether it matches ("t").
-
-    ``row`` is relative to the position (-1: the one before), ``column`` counts from 0; ``lower``:
-    written in upper case, the answer is put in lower case; ``regex`` is None for "x".
-    """
+    """One reference: the token ("x"), the part that matches ("m"), whether it matches ("t")."""
 
     command: str
-    row: int
-    column: int
-    lower: bool = False
-    regex: re.Pattern[str] | None = None
+    row: int  # relative to the position (-1: the one before)
+    column: int  # from 0
+    lower: bool = False  # written in upper case: the answer is put in lower case
+    regex: re.Pattern[str] | None = None  # None for "x"
 
     def answer(self, token: str) -> str:
         """What stands for the reference where it points at ``token``."""
@@ -68,15 +64,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class Pattern:
-    """One line, as written without comment and outer blanks, and what it is made of.
-
-    ``kind`` "u" joins what is observed with the label (unigram), "b" with two labels in a row
-    (bigram), "*" both; ``parts`` are what an observation's name is put together from.
-    """
+    """One line, as written without comment and outer blanks, and what it is made of."""
 
     line: str
-    kind: str
-    parts: tuple[str | Reference, ...]
+    kind: str  # "u" joins what is observed with the label, "b" with two in a row, "*" does both
+    parts: tuple[str | Reference, ...]  # what an observation's name is put together from
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -160,10 +152,8 @@ def parse_patterns(lines: str | Iterable[str], source: str = "patterns") -> tupl
 
 
 def resolve_patterns(given: PatternSource | None, n_columns: int) -> tuple[Pattern, ...]:
-    """The patterns of an argument: None for the default, a text, lines, or a path object.
-
-    DataError where one cannot be read, or refers to a column the data do not have.
-    """
+    """The patterns of an argument: None for the default, a text, lines, or a path object."""
+    # DataError where one cannot be read, or refers to a column the data do not have.
     if given is None:
         return default_patterns(n_columns)
     if isinstance(given, os.PathLike):
@@ -232,12 +222,10 @@ def _reference(match: re.Match[str], where: str) -> Reference:
 
 
 def _compiled(text: str, where: str) -> re.Pattern[str]:
-    r"""Compile a pattern's regular expression; DataError, naming ``where``, if it is wrong.
-
-    The classes ``\a`` (letter), ``\l`` (lower case), ``\u`` (upper case), ``\w`` (letter or digit)
-    and ``\p`` (punctuation or symbol) are those of Wapiti, their capitals the complements. All else
-    is as in :mod:`re`: also ``\d``, ``\s``, brackets, groups and counts, which Wapiti has not.
-    """
+    """Compile a pattern's regular expression; DataError, naming ``where``, if it is wrong."""
+    # The classes \a (letter), \l (lower case), \u (upper case), \w (letter or digit) and \p
+    # (punctuation or symbol) are those of Wapiti, their capitals the complements. All else is as in
+    # `re`: also \d, \s, brackets, groups and counts, which Wapiti has not.
 
     def translated(match: re.Match[str]) -> str:
         if match["brackets"] is not None:

@@ -170,10 +170,8 @@ class TrainResult:
 
 
 def least_subgradient(theta: FloatArray, gradient: FloatArray, rho1: float) -> FloatArray:
-    """The element of least norm of the subdifferential of smooth + rho1 |.|_1 at theta.
-
-    The pseudo-gradient of Andrew & Gao (2007, eq. 4), from the smooth part's gradient.
-    """
+    """The element of least norm of the subdifferential of smooth + rho1 |.|_1 at theta."""
+    # The pseudo-gradient of Andrew & Gao (2007, eq. 4), from the smooth part's gradient.
     if rho1 == 0.0:
         return gradient
     least: FloatArray = gradient - np.clip(gradient, -rho1, rho1)
@@ -183,14 +181,11 @@ def least_subgradient(theta: FloatArray, gradient: FloatArray, rho1: float) -> F
 
 
 class Objective:
-    """sum_i -log p(y_i | x_i) + rho1 |theta|_1 + rho2/2 |theta|_2^2 on one data set.
-
-    ``evaluations`` counts the gradients computed so far.
-    """
+    """sum_i -log p(y_i | x_i) + rho1 |theta|_1 + rho2/2 |theta|_2^2 on one data set."""
 
     def __init__(self, prepared: Prepared, rho1: float, rho2: float) -> None:
         self.prepared, self.rho1, self.rho2 = prepared, rho1, rho2
-        self.evaluations = 0
+        self.evaluations = 0  # gradients computed so far
 
     def smooth(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient of all but the L1 norm."""
@@ -203,11 +198,9 @@ class Objective:
         return smooth_value + self.rho1 * float(np.abs(theta).sum())
 
     def distance(self, theta: FloatArray, gradient: FloatArray) -> float:
-        """Relative distance of 0 to the subdifferential, from the gradient of the smooth part.
-
-        The norm of its least element, over the same at theta = 0. Where theta = 0 is optimal the
-        unit is the norm of the gradient there.
-        """
+        """Relative distance of 0 to the subdifferential, from the gradient of the smooth part."""
+        # The norm of its least element, over the same at theta = 0. Where theta = 0 is optimal the
+        # unit is the norm of the gradient there.
         return self.relative(least_subgradient(theta, gradient, self.rho1))
 
     def relative(self, subgradient: FloatArray) -> float:
@@ -251,11 +244,7 @@ class Objective:
 
 @dataclass(eq=False)
 class Recorder:
-    """The clock, the trace and the best model of one training.
-
-    A trainer calls `note` once before its first iteration and after each, and returns the reason
-    to stop that it answers. It must not write to a theta once noted.
-    """
+    """The clock, the trace and the best model of one training."""
 
     objective: Objective
     options: TrainOptions
@@ -279,6 +268,8 @@ class Recorder:
         self, iteration: int, theta: FloatArray, value: float, distance: float
     ) -> Termination | None:
         """Note an iterate with its objective and distance; say why to stop, None to go on."""
+        # A trainer calls it once before its first iteration and after each, and returns the reason
+        # to stop that it answers. It must not write to a theta once noted.
         options, every = self.options, self.options.errors_every
         errors = self._errors(theta) if every and iteration % every == 0 else ()
         active = int(np.count_nonzero(theta))

@@ -196,10 +196,8 @@ def plain_log(ax: Axes, base: float = 10.0) -> None:
 def draw_map(
     ax: Axes, x: FloatArray, y: FloatArray, values: Any, ends: tuple[float | None, float | None]
 ) -> Any:
-    """Cells of masked values (y, x) over two logarithmic axes, the masked ones (null models) grey.
-
-    Returns the colour bar, whose arrow marks values below the first of the ends.
-    """
+    """Draw cells of masked values (y, x) over logarithmic axes, and return their colour bar."""
+    # the masked ones, null models, are grey; the bar's arrow marks values below the first end
     ax.set_facecolor(_NULL)
     mesh = ax.pcolormesh(
         log_edges(x), log_edges(y), values, cmap="viridis", rasterized=True, vmin=ends[0],

@@ -51,15 +51,11 @@ _STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "milpscore", "font.size":
 
 @dataclass(frozen=True)
 class Chart:
-    """One picture as text, its legend, and where the mark that a script moves stands at each cut.
-
-    ``legend`` names the classes of a sample in the page's style, and what it stands for; ``moves``
-    holds (across, down) in the picture's units, one pair for each cut.
-    """
+    """One picture as text, its legend, and where the mark that a script moves is at each cut."""
 
     svg: str
-    moves: FloatArray
-    legend: Legend = ()
+    moves: FloatArray  # (cuts, 2): across and down, in the picture's units
+    legend: Legend = ()  # the classes of a sample in the page's style, and what it stands for
 
 
 def roc_chart(found: Mapping[str, tuple[Gathered, Roc, Estimate]], cuts: Cuts) -> Chart:

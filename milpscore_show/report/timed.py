@@ -180,13 +180,7 @@ def proportionality_of(rows: TimedRows) -> Lines:
 
 
 def subgroups_of(rows: TimedRows, X: Any, by: Any) -> tuple[str, Lines]:
-    """Order, and stated risks beside Kaplan and Meier's, for each subgroup; C by scikit-survival.
-
-    Raises
-    ------
-    DataError
-        The table has no such column, or the values are not one per row.
-    """
+    """Order, and stated risks beside Kaplan and Meier's, for each subgroup."""
     if isinstance(by, str) and by not in (known := list(map(str, getattr(X, "columns", ())))):
         raise DataError(f"the data have no column {by!r}: {near_matches(by, known)}")
     name = by if isinstance(by, str) else str(getattr(by, "name", None) or "subgroup")
@@ -228,15 +222,10 @@ def curves_of(rows: TimedRows) -> str:
 
 
 def net_benefit(rows: TimedRows, time: float, thresholds: Sequence[float]) -> FloatArray:
-    """Net benefit of acting at a stated risk from each threshold on, and of always acting, (2, V).
-
-    NaN where none of the rows acted on was seen up to the time.
-
-    References
-    ----------
-    Vickers, Cronin, Elkin & Gonen, "Extensions to decision curve analysis", BMC Medical Informatics
-    8 (2008): of the rows acted on, the share with an event by then is Kaplan and Meier's.
-    """
+    """Net benefit of acting from each stated risk on, and of always acting, shape (2, V)."""
+    # The share with an event among the rows acted on is Kaplan and Meier's (Vickers, Cronin, Elkin
+    # & Gonen, "Extensions to decision curve analysis", BMC Medical Informatics 8, 2008); NaN where
+    # none of them was seen up to the time.
     risk = rows.card.risks(rows.totals, [time])[:, 0]
     found = np.zeros((2, len(thresholds)))
     for v, p in enumerate(thresholds):

@@ -227,10 +227,9 @@ class Hub:
         return f"Done: {job.says}." if proved else left
 
     def _is_known(self, job: Job, question: Question) -> bool:
-        """Whether a job needs no search of a question: a card that is taken has a proof by itself.
-
-        What is best without wishes is searched for a price once.
-        """
+        """Whether a job needs no search of a question."""
+        # A card that is taken has a proof by itself; for prices what is best without wishes is
+        # searched once.
         searched = question.key in self.desk.ledger.results
         if question != job.what:
             return searched or self.desk.is_settled(question)
