@@ -6,14 +6,14 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import accumulate, chain, compress
+from itertools import accumulate, chain, compress, zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct
 
 from milpscore.core.design import IntArray
 from milpscore.core.errors import DataError, OptionError
@@ -205,84 +205,64 @@ def write_sequences(
     """
     if separator not in ("\t", " "):
         raise OptionError(f"separator={separator!r} is unknown; use a tab or a blank.")
-    text = _joined(X, labels, separator)
-    if text is None:
-        text = "".join(_lines(X, labels, separator))
+    text = _text(X, labels, separator)
     if isinstance(target, str | os.PathLike):
         write_text(target, text, newline="\n")
     else:
         target.write(text)
 
 
-def _joined(
+def _text(
     X: Sequence[Sequence[str | Sequence[str]]],
     labels: Sequence[Sequence[Sequence[str]]],
     separator: str,
-) -> str | None:
-    """All lines at once; None where any of them may have to be refused, or is of another kind."""
+) -> str:
+    """The text of a file; each line that differs is made and checked once."""
     lengths = list(map(len, X))
-    if any(list(map(len, column)) != lengths for column in labels):
-        return None
+    for column in labels:
+        pairs = zip_longest(lengths, map(len, column))
+        wrong = next((number for number, (own, other) in enumerate(pairs) if own != other), None)
+        if wrong is not None:
+            positions = lengths[wrong] if wrong < len(X) else 0
+            raise DataError(
+                f"sequence {wrong} has {positions} positions and other numbers of labels: "
+                "give each position one label"
+            )
     rows, codes = same_objects(list(chain.from_iterable(X)))
-    kinds = set(map(type, rows))
-    if kinds != {str} and not kinds <= {tuple, list}:
-        return None
-    more = len(labels) if kinds == {str} else len(labels) - 1
-    columns = [(list(rows) if kinds == {str} else list(map(separator.join, rows)), codes)]
-    columns += [numbered(list(chain.from_iterable(column))) for column in labels]
+    columns = [(rows, codes), *(numbered(list(chain.from_iterable(each))) for each in labels)]
     for values, numbers in columns[1:]:
         codes = codes * len(values) + numbers
-    # positions of the same row and labels make the same line
     codes, first = first_seen(codes)
-    parts = [list(map(values.__getitem__, numbers[first].tolist())) for values, numbers in columns]
-    lines = list(map(separator.join, zip(*parts, strict=True)))
-    text = "\n".join(lines)
-    parted = sum(more if kinds == {str} else len(rows[k]) + more for k in columns[0][1][first])
-    # columns of blanks alone, or that hold what parts columns or lines
-    if not all(map(str.strip, lines)) or "\r" in text:
-        return None
-    if (text.count(separator), text.count("\n")) != (parted, max(len(lines) - 1, 0)):
-        return None
-    if separator == " " and any(mark in f"\n{text}\n" for mark in ("  ", "\n ", " \n")):
-        return None
+    parts = [map(values.__getitem__, numbers[first].tolist()) for values, numbers in columns]
+    ends = list(accumulate(lengths))
+    sequences = np.searchsorted(ends, first, side="right").tolist()
+    lines = [
+        _line(fields, number, separator)
+        for number, fields in zip(sequences, zip(*parts, strict=True), strict=True)
+    ]
     # a blank line after each sequence
-    cuts = list(accumulate(lengths))
-    whole = np.insert(codes, cuts, len(lines)).tolist()
-    return "\n".join(map([*lines, ""].__getitem__, whole)) + "\n" * bool(lengths)
+    whole = np.insert(codes, ends, len(lines)).tolist()
+    return "".join(map([*lines, "\n"].__getitem__, whole))
 
 
-def _lines(
-    X: Sequence[Sequence[str | Sequence[str]]],
-    labels: Sequence[Sequence[Sequence[str]]],
-    separator: str,
-) -> Iterable[str]:
-    """The lines of a file, checked."""
-    for number, sequence in enumerate(X):
-        try:
-            added = [column[number] for column in labels]
-            together = list(zip(sequence, *added, strict=True))
-        except (IndexError, ValueError) as error:
+def _line(fields: tuple[Any, ...], number: int, separator: str) -> str:
+    """The line of a position of a sequence, refused where it could not be read back."""
+    token, *labels = fields
+    row = [*([token] if isinstance(token, str) else token), *labels]
+    line = separator.join(row)
+    if not line.strip(" \t"):
+        raise DataError(
+            f"sequence {number}: a position of empty columns alone would be read as the end of the "
+            "sequence: write some text in one of them"
+        )
+    for field in row:
+        lost = not field and separator == " "  # several blanks part as one does
+        if lost or any(mark in field for mark in (separator, "\n", "\r")):
             raise DataError(
-                f"sequence {number} has {len(sequence)} positions and other numbers of labels: "
-                "give each position one label"
-            ) from error
-        for token, *more in together:
-            row = [*([token] if isinstance(token, str) else token), *more]
-            line = separator.join(row)
-            if not line.strip(" \t"):
-                raise DataError(
-                    f"sequence {number}: a position of empty columns alone would be read as the "
-                    "end of the sequence: write some text in one of them"
-                )
-            for field in row:
-                lost = not field and separator == " "  # several blanks part as one does
-                if lost or any(mark in field for mark in (separator, "\n", "\r")):
-                    raise DataError(
-                        f"sequence {number}: {field!r} cannot be written as one column parted by "
-                        f"{separator!r}: it must be a text without it and without line breaks"
-                    )
-            yield line + "\n"
-        yield "\n"
+                f"sequence {number}: {field!r} cannot be written as one column parted by "
+                f"{separator!r}: it must be a text without it and without line breaks"
+            )
+    return line + "\n"
 
 
 def _tab_hint(separator: str | None) -> str:
@@ -346,7 +326,8 @@ class ModelFile:
 
     def coding(self) -> Coding:
         """How the model reads sequences."""
-        return Coding.from_json(to_builtins(self.about.coding), self.weights)
+        held = self.about.coding
+        return Coding.read(held.n_columns, held.patterns, self.weights)
 
     def parameters(self) -> dict[str, Any]:
         """Those of the estimator that was trained."""

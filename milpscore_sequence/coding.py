@@ -472,12 +472,9 @@ class Coding:
         return {"n_columns": self.n_columns, "patterns": [p.line for p in self.patterns]}
 
     @classmethod
-    def from_json(cls, content: dict[str, Any], weights: Weights) -> Coding:
-        """The inverse of `to_json`; KeyError, TypeError or DataError where it is damaged."""
-        lines, n_columns = content["patterns"], content["n_columns"]
+    def read(cls, n_columns: int | None, lines: Sequence[str], weights: Weights) -> Coding:
+        """The inverse of `to_json`; DataError where a line is damaged."""
         patterns = parse_patterns(lines, "the model's patterns") if lines else ()
-        if n_columns is not None and not isinstance(n_columns, int):
-            raise TypeError(f"{n_columns!r} is not a number of columns")
         return cls(n_columns, patterns, weights.unigrams, weights.bigrams, weights.labels)
 
 
