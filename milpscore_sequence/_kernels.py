@@ -43,16 +43,6 @@ class Chain(NamedTuple):
     room: Any  # (rows of the widest group, L)
 
 
-@inner
-def add_scores(lam: Any, ids: Any, scores: Any) -> None:
-    """Write the sum of the observations' rows of lambda (n, L^2) to ``scores`` (L^2,)."""
-    scores[:] = 0.0
-    for k in range(len(ids)):
-        row = lam[ids[k]]
-        for j in range(len(scores)):
-            scores[j] += row[j]
-
-
 @compiled
 def fill_sets(lam: Any, ptr: Any, ids: Any, steep: float, dense: bool, chain: Any) -> Any:
     """Fill E, or the entries of M where these suffice; answer the largest |score| of each set."""
@@ -64,7 +54,11 @@ def fill_sets(lam: Any, ptr: Any, ids: Any, steep: float, dense: bool, chain: An
     # set 0 is empty: its matrix is 1 throughout, and its M has no entries
     for s in range(1, len(counts)):
         scores = matrices[s].reshape(matrices.shape[1] * matrices.shape[2])
-        add_scores(lam, ids[ptr[s] : ptr[s + 1]], scores)
+        scores[:] = 0.0
+        for k in range(ptr[s], ptr[s + 1]):
+            row = lam[ids[k]]
+            for j in range(len(scores)):
+                scores[j] += row[j]
         top, low = 0.0, 0.0
         count = 0
         for j in range(len(scores)):
@@ -328,34 +322,35 @@ def _grow(value: Any, moves: Any, grown: Any, came: Any) -> None:
 
 @compiled
 def best_paths(
-    offsets: Any, own: Any, sets: Any, ptr: Any, ids: Any, lam: Any, labels: Any, scores: Any
-) -> None:
+    offsets: Any, unigrams: Any, bigrams: Any, mu: Active, lam: Active, labels: Any, scores: Any,
+    came: Any,
+) -> None:  # fmt: skip
     """Write the k best labellings of each sequence to ``labels`` (k, T), ``scores`` (k, N)."""
-    # ``own`` (T, L) are the sums of mu, ``sets`` (T,) the bigram sets. Ties go to the lower earlier
+    # The first five are those of `best_labels`. came (longest, L, k) is room: the rank-th best at
+    # (t, y) goes on entry came[t, y, rank] = y' k + rank' at t - 1. Ties go to the lower earlier
     # label, then to the better rank there. Scores of labellings that do not exist stay as they are.
-    k, L = len(labels), own.shape[1]
+    _, L, k = came.shape
     value, grown = np.empty((L, k)), np.empty((L, k))
-    # came[t, y, rank] = y' k + rank' says which entry at t - 1 the rank-th best at (t, y) goes on
-    longest = 0
-    for i in range(len(offsets) - 1):
-        longest = max(longest, offsets[i + 1] - offsets[i])
-    came = np.empty((longest, L, k), dtype=np.int32)
-    moves = np.empty(L * L)
+    own, moves = np.empty(L), np.empty(L * L)
     for i in range(len(offsets) - 1):
         start, end = offsets[i], offsets[i + 1]
         if start == end:
             scores[0, i] = 0.0
             continue
         value[:] = -np.inf
-        for y in range(L):
-            value[y, 0] = own[start, y]
-        for t in range(start + 1, end):
-            s = sets[t]
-            add_scores(lam, ids[ptr[s] : ptr[s + 1]], moves)
+        for t in range(start, end):
+            ptr, ids = unigrams
+            _add_active(ids[ptr[t] : ptr[t + 1]], mu, own)
+            if t == start:
+                for y in range(L):
+                    value[y, 0] = own[y]
+                continue
+            ptr, ids = bigrams
+            _add_active(ids[ptr[t] : ptr[t + 1]], lam, moves)
             _grow(value, moves, grown, came[t - start])
             for y in range(L):
                 for rank in range(k):
-                    value[y, rank] = grown[y, rank] + own[t, y]
+                    value[y, rank] = grown[y, rank] + own[y]
         for place in range(k):
             at = 0
             for j in range(1, L * k):

@@ -176,11 +176,20 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
     DataError
         theta is of another model.
     """
-    whole = data.data if isinstance(data, Prepared) else data
-    theta = _finite(theta)
-    whole.layout.split(theta)
     from milpscore_sequence import _kernels
 
+    whole = data.data if isinstance(data, Prepared) else data
+    labels = np.empty(whole.n_positions, dtype=np.int32)
+    room = np.empty((int(whole.lengths.max(initial=0)), whole.n_labels))
+    _kernels.best_labels(*_to_decode(whole, _finite(theta)), labels, room)
+    return labels
+
+
+def _to_decode(whole: SequenceData, theta: FloatArray) -> tuple[Any, Any, Any, Any, Any]:
+    """What the kernels that decode read: positions, observations, parameters that are not zero."""
+    from milpscore_sequence import _kernels
+
+    whole.layout.split(theta)
     n_mu, L = whole.layout.n_mu, whole.n_labels
     active = np.flatnonzero(theta)
     mu, lam = np.split(active, [np.searchsorted(active, n_mu)])
@@ -191,12 +200,8 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
             (lam - n_mu, L**2, whole.n_bigrams, theta[lam]),
         )
     )
-    labels = np.empty(whole.n_positions, dtype=np.int32)
     unigrams = whole.unigram_ptr, whole.unigram_ids
-    bigrams = whole.bigram_ptr, whole.bigram_ids
-    room = np.empty((int(whole.lengths.max(initial=0)), L))
-    _kernels.best_labels(whole.offsets, unigrams, bigrams, of_mu, of_lam, labels, room)
-    return labels
+    return whole.offsets, unigrams, (whole.bigram_ptr, whole.bigram_ids), of_mu, of_lam
 
 
 def n_best(data: SequenceData | Prepared, theta: FloatArray, k: int) -> list[list[Labelling]]:
@@ -223,16 +228,21 @@ def n_best(data: SequenceData | Prepared, theta: FloatArray, k: int) -> list[lis
     """
     if k < 1:
         raise OptionError(f"k must be at least 1, got {k}")
+    from milpscore_sequence import _kernels
+
     ready, theta = _checked(data, theta)
-    labels, scores = _best(ready, theta, k)
+    whole, offsets = ready.data, ready.data.offsets
+    labels = np.zeros((k, whole.n_positions), dtype=np.int32)
+    scores = np.full((k, whole.n_sequences), -np.inf)
+    came = np.empty((int(whole.lengths.max(initial=0)), whole.n_labels, k), dtype=np.int32)
+    _kernels.best_paths(*_to_decode(whole, theta), labels, scores, came)
     logs = scores - log_partition(ready, theta)
-    offsets = ready.data.offsets
     return [
         [
             Labelling(labels[place, offsets[i] : offsets[i + 1]].copy(), float(logs[place, i]))
             for place in np.flatnonzero(logs[:, i] > -np.inf)
         ]
-        for i in range(ready.data.n_sequences)
+        for i in range(whole.n_sequences)
     ]
 
 
@@ -280,23 +290,6 @@ def _finite(theta: FloatArray) -> FloatArray:
     if not np.isfinite(theta.sum()) and not np.isfinite(theta).all():
         raise DataError("theta holds numbers that are not finite: fit again, or mend the file")
     return theta
-
-
-def _best(ready: Prepared, theta: FloatArray, k: int) -> tuple[IdArray, FloatArray]:
-    """Labels (k, T) and scores (k, N) of the best labellings; -inf where there is none."""
-    from milpscore_sequence import _kernels
-
-    mu, lam = ready.layout.split(theta)
-    rows = lam.reshape(len(lam), ready.layout.n_labels**2)
-    labels, scores = [], []
-    for part in ready.parts:
-        data, sets = part.data, part.bigrams
-        labels.append(np.zeros((k, data.n_positions), dtype=np.int32))
-        own = (part.incidence @ mu)[part.unigrams.of_position]
-        scores.append(np.full((k, data.n_sequences), -np.inf))
-        at, held, found = sets.of_position, (sets.ptr, sets.ids), (labels[-1], scores[-1])
-        _kernels.best_paths(data.offsets, own, at, *held, rows, *found)
-    return np.concatenate(labels, axis=1), np.concatenate(scores, axis=1)
 
 
 class LogSweep(NamedTuple):
