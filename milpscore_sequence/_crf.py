@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
 import sys
 import warnings
@@ -24,7 +23,16 @@ from milpscore_sequence._measures import token_accuracy
 from milpscore_sequence._tagging import Tagger
 from milpscore_sequence._whole_gradient import check_penalty
 from milpscore_sequence.coding import Coding
-from milpscore_sequence.training import DELTA, TOL, TRAINERS, TraceRow, TrainResult, train
+from milpscore_sequence.training import (
+    DELTA,
+    NUMBERS,
+    TOL,
+    TRAINERS,
+    TraceRow,
+    TrainResult,
+    check_ranges,
+    train,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -299,33 +307,15 @@ class Watch:
         return self.since >= self.patience
 
 
-_NUMBERS = ("rho1", "rho2", "tol", "delta", "time_limit")
-_WHOLE = {"min_count": 1, "max_iterations": 0, "patience": 1, "errors_every": 0}
-_OPTIONAL = ("time_limit", "patience")
-
-
 def _check_parameters(model: SparseCRF) -> None:
     """Refuse parameters outside their ranges, naming the parameter and its range."""
-
-    def fits(name: str, kind: type, least: float) -> bool:
-        value = getattr(model, name)
-        if value is None:
-            return name in _OPTIONAL
-        whole = isinstance(value, kind) and not isinstance(value, bool)
-        return whole and bool(least <= value < np.inf)
-
-    for name in _NUMBERS:
-        if not fits(name, numbers.Real, 0):
-            raise OptionError(
-                f"{{argument}} must be a finite number >= 0, got {getattr(model, name)!r}",
-                argument=name,
-            )
-    for name, least in _WHOLE.items():
-        if not fits(name, numbers.Integral, least):
-            got = getattr(model, name)
-            raise OptionError(
-                f"{{argument}} must be a whole number >= {least}, got {got!r}", argument=name
-            )
+    whole = {"min_count": 1, "max_iterations": 0, "errors_every": 0}
+    limit, patience = model.time_limit, model.patience
+    check_ranges(
+        model,
+        NUMBERS if limit is None else (*NUMBERS, "time_limit"),
+        whole if patience is None else {**whole, "patience": 1},
+    )
     TRAINERS.name_of(model.solver)
     if model.penalty is not None:
         check_penalty(model.penalty)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +12,7 @@ import numpy as np
 
 from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import OptionError, Registry
+from milpscore.core.errors import OptionError, Registry, is_number, is_whole
 from milpscore.core.jit import is_interrupt
 from milpscore.core.result import Termination
 from milpscore.core.statement import ProxPenalty
@@ -23,8 +23,24 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TOL, DELTA = 1e-4, 0.0
+NUMBERS = ("rho1", "rho2", "tol", "delta")
 # Iterations that `delta` looks back.
 _PERIOD = 10
+
+
+def check_ranges(options: Any, numbers: Iterable[str], whole: Mapping[str, int]) -> None:
+    """Refuse attributes that are not numbers >= 0, or whole ones of a least value each."""
+    for name in numbers:
+        value = getattr(options, name)
+        if not (is_number(value) and 0 <= value < math.inf):
+            raise OptionError(
+                f"{{argument}} must be a finite number >= 0, got {value!r}", argument=name
+            )
+    for name, least in whole.items():
+        if not is_whole(value := getattr(options, name), least):
+            raise OptionError(
+                f"{{argument}} must be a whole number >= {least}, got {value!r}", argument=name
+            )
 
 
 @dataclass(frozen=True)
@@ -114,12 +130,7 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         """Refuse values outside their ranges."""
-        for name in ("rho1", "rho2", "tol", "max_iterations", "delta", "errors_every"):
-            value = getattr(self, name)
-            if not (value >= 0 and math.isfinite(value)):
-                raise OptionError(
-                    f"{{argument}} must be finite and not negative, got {value}", argument=name
-                )
+        check_ranges(self, NUMBERS, {"max_iterations": 0, "errors_every": 0})
         if self.time_limit is not None and not self.time_limit >= 0:
             raise OptionError(
                 f"{{time_limit}} must not be negative, got {self.time_limit}", time_limit=...
@@ -201,11 +212,8 @@ class Objective:
         """Relative distance of 0 to the subdifferential, from the gradient of the smooth part."""
         # The norm of its least element, over the same at theta = 0. Where theta = 0 is optimal the
         # unit is the norm of the gradient there.
-        return self.relative(least_subgradient(theta, gradient, self.rho1))
-
-    def relative(self, subgradient: FloatArray) -> float:
-        """The same from the least subgradient."""
-        return float(np.linalg.norm(subgradient)) / self.unit
+        least = least_subgradient(theta, gradient, self.rho1)
+        return float(np.linalg.norm(least)) / self.unit
 
     def ridged(
         self, value: float, gradient: FloatArray, theta: FloatArray
@@ -254,16 +262,6 @@ class Recorder:
     least: list[float] = field(default_factory=list)  # objectives so far, as they never rise
     clock: Clock = field(default_factory=Clock)
 
-    @cached_property
-    def dev(self) -> SequenceData | Prepared | None:
-        """The development data."""
-        return self.options.dev
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of training so far, looks at errors included."""
-        return self.clock.seconds
-
     def note(
         self, iteration: int, theta: FloatArray, value: float, distance: float
     ) -> Termination | None:
@@ -273,7 +271,7 @@ class Recorder:
         options, every = self.options, self.options.errors_every
         errors = self._errors(theta) if every and iteration % every == 0 else ()
         active = int(np.count_nonzero(theta))
-        row = TraceRow(iteration, self.seconds, value, active, distance, *errors)
+        row = TraceRow(iteration, self.clock.seconds, value, active, distance, *errors)
         self.trace.append(row)
         self.least.append(min([value, *self.least[-1:]]))
         if self.best is None or self._better(row, self.best):
@@ -301,7 +299,7 @@ class Recorder:
         """The best iterate, with its errors looked at if they were not."""
         if self.best is None or self.theta is None:
             raise RuntimeError("a trainer must note its start before it answers")
-        seconds, row = self.seconds, self.best
+        seconds, row = self.clock.seconds, self.best
         if math.isnan(row.token_error):
             looked = (row.iteration, row.seconds, row.objective, row.active, row.distance)
             at = self.trace.index(row)
@@ -326,8 +324,8 @@ class Recorder:
 
     def _errors(self, theta: FloatArray) -> tuple[float, ...]:
         """Errors on the training data, and on the development data."""
-        own = decoding_errors(self.objective.prepared, theta)
-        return own if self.dev is None else own + decoding_errors(self.dev, theta)
+        data = [self.objective.prepared, self.options.dev]
+        return sum((decoding_errors(each, theta) for each in data if each is not None), ())
 
 
 Algorithm: TypeAlias = Callable[[Objective, FloatArray, Recorder], Termination]
