@@ -251,13 +251,9 @@ def first_seen(keys: IntArray) -> tuple[IntArray, IntArray]:
         first = np.sort(at[at >= 0])
         at[keys[first]] = np.arange(len(first))
         return at[keys], first
-    order = np.argsort(keys, kind="stable")
-    new = np.ones(n, dtype=bool)
-    new[1:] = np.diff(keys[order]) != 0
-    rank = np.argsort(order[new])
-    number = np.empty(n, dtype=np.int64)
-    number[order] = np.argsort(rank)[np.cumsum(new) - 1]
-    return number, order[new][rank]
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[number], first[order]
 
 
 def runs(ptr: IntArray, rows: IntArray) -> IntArray:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from operator import eq
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -36,7 +37,7 @@ def token_accuracy(y_true: Labels, y_pred: Labels) -> float:
     DataError
         They differ in shape.
     """
-    return _share(list(chain.from_iterable(_right(y_true, y_pred))))
+    return _share(list(map(eq, *_flat(y_true, y_pred))))
 
 
 def sequence_accuracy(y_true: Labels, y_pred: Labels) -> float:
@@ -51,7 +52,8 @@ def sequence_accuracy(y_true: Labels, y_pred: Labels) -> float:
     DataError
         They differ in shape.
     """
-    return _share(list(map(all, _right(y_true, y_pred))))
+    _flat(y_true, y_pred)
+    return _share([list(a) == list(b) for a, b in zip(y_true, y_pred, strict=True)])
 
 
 def spans(labels: Sequence[str]) -> list[Span]:
@@ -169,13 +171,6 @@ def _flat(y_true: Labels, y_pred: Labels) -> tuple[list[str], list[str]]:
     check_labels(y_true, offsets, "y_true")
     check_labels(y_pred, offsets, "y_pred")
     return list(chain.from_iterable(y_true)), list(chain.from_iterable(y_pred))
-
-
-def _right(y_true: Labels, y_pred: Labels) -> list[list[bool]]:
-    """Whether each position of each sequence is right."""
-    _flat(y_true, y_pred)
-    pairs = zip(y_true, y_pred, strict=True)
-    return [[a == b for a, b in zip(one, other, strict=True)] for one, other in pairs]
 
 
 def _span_rows(y_true: Labels, y_pred: Labels) -> list[dict[str, Any]]:

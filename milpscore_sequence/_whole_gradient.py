@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,42 +226,27 @@ def by_penalty(penalty: ProxPenalty, options: TrainOptions) -> Algorithm:
     check_penalty(penalty)
     if options.rho1 or options.rho2:
         raise OptionError("a penalty stands in the place of rho1 and rho2: set both to 0")
-
-    def fista(objective: Objective, start: FloatArray, recorder: Recorder) -> Termination:
-        return _accelerated(objective, penalty, start, recorder)
-
-    return fista
-
-
-class _Point(NamedTuple):
-    """Parameters, and the loss and its gradient there."""
-
-    theta: FloatArray
-    loss: float
-    gradient: FloatArray
+    return partial(_accelerated, penalty=penalty)
 
 
 def _accelerated(
-    objective: Objective, penalty: ProxPenalty, start: FloatArray, recorder: Recorder
+    objective: Objective, start: FloatArray, recorder: Recorder, *, penalty: ProxPenalty
 ) -> Termination:
     """Accelerated proximal gradient steps with backtracking and restarts (FISTA)."""
     # From ``ahead`` = now + momentum, one step goes to prox(ahead - gradient / bend, 1 / bend),
-    # where the parabola of curvature ``bend`` must lie above the loss.
+    # where the parabola of curvature ``bend`` must lie above the loss: rho1 and rho2 are 0.
 
-    def at(theta: FloatArray) -> _Point:
-        return _Point(theta, *objective.smooth(theta))
-
-    def rest(point: _Point) -> float:
+    def rest(point: Iterate) -> float:
         """Distance of 0 to the subdifferential."""
         return float(np.linalg.norm(penalty.subdiff_distance(point.theta, point.gradient)))
 
-    zero = at(np.zeros_like(start))
+    zero = Iterate.at(objective, np.zeros_like(start))
     unit = rest(zero) or float(np.linalg.norm(zero.gradient)) or 1.0
-    now = ahead = at(start)
+    now = ahead = Iterate.at(objective, start)
     speed = bend = 1.0
     iteration = 0
     while True:
-        value = now.loss + penalty.value(now.theta)
+        value = now.value + penalty.value(now.theta)
         stop = recorder.note(iteration, now.theta, value, rest(now) / unit)
         if stop is not None:
             return stop
@@ -271,7 +257,7 @@ def _accelerated(
             new, bend = _backtracked(objective, penalty, ahead, bend)
         if np.array_equal(new, ahead.theta):
             return Termination.STALLED
-        old, now = now, at(new)
+        old, now = now, Iterate.at(objective, new)
         iteration += 1
         if float((ahead.theta - new) @ (new - old.theta)) > 0:
             # the momentum points uphill: forget it, and let the curvature shrink again
@@ -280,19 +266,19 @@ def _accelerated(
             continue
         faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * speed**2))
         factor, speed = (speed - 1.0) / faster, faster
-        ahead = at(new + factor * (new - old.theta)) if factor > 0 else now
+        ahead = Iterate.at(objective, new + factor * (new - old.theta)) if factor > 0 else now
 
 
 def _backtracked(
-    objective: Objective, penalty: ProxPenalty, ahead: _Point, bend: float
+    objective: Objective, penalty: ProxPenalty, ahead: Iterate, bend: float
 ) -> tuple[FloatArray, float]:
     """The new point from ``ahead``, the curvature raised until its parabola is above the loss."""
     while True:
         step = 1.0 / bend
         new = penalty.prox(ahead.theta - step * ahead.gradient, step)
         move = new - ahead.theta
-        above = 0.5 * bend * float(move @ move) + _ROUNDING * abs(ahead.loss)
-        rise = negative_log_likelihood(objective.prepared, new) - ahead.loss
+        above = 0.5 * bend * float(move @ move) + _ROUNDING * abs(ahead.value)
+        rise = negative_log_likelihood(objective.prepared, new) - ahead.value
         if rise <= float(ahead.gradient @ move) + above or bend > _STEEPEST:
             return new, bend
         bend *= _MORE_CURVATURE
