@@ -13,6 +13,8 @@ from milpscore_show.plots.drawing import (
     PALETTE,
     axes,
     finish,
+    in_percent,
+    in_whole_numbers,
     name_rows,
     spaced,
     styled,
@@ -53,8 +55,6 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
             f"this is not a calibration table, it lacks {', '.join(sorted(missing))}: pass "
             "risk_table_ or what calibration_table returns"
         )
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
-
     ax = axes(ax)
     total, share = table["total"].to_numpy(float), table["observed"].to_numpy(float)
     reach = np.abs(np.stack([share - table["lower"], table["upper"] - share]))
@@ -74,9 +74,9 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
     if len(total) == 1:
         ax.set_xlim(total[0] - 1, total[0] + 1)
     ax.set_ylim(-0.04, 1.04)
-    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
+    in_percent(ax.yaxis)
     if np.array_equal(total, np.rint(total)):
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        in_whole_numbers(ax.xaxis)
     ax.legend(ncols=2, **LEGEND_ABOVE)
     return finish(ax, title, "total (points)", "positive", pad=22)
 
@@ -94,8 +94,6 @@ def instability(intervals: RiskIntervals, ax: Axes | None = None) -> Axes:
     intervals : RiskIntervals
         What :func:`milpscore.pools.risk_intervals` returns.
     """
-    from matplotlib.ticker import PercentFormatter
-
     ax, rows, means = axes(ax), intervals.rows, intervals.totals
     asked = f"{intervals.level:.0%} of {len(intervals.samples.made)} cards made again"
     ends: dict[str, Any] = {
@@ -113,8 +111,7 @@ def instability(intervals: RiskIntervals, ax: Axes | None = None) -> Axes:
     ax.plot([0, 1], [0, 1], color="0.3", linewidth=0.9, label="the card itself")
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(xmax=1.0))
+    in_percent(ax.xaxis, ax.yaxis)
     ax.legend(ncols=2, **LEGEND_ABOVE)
     return finish(ax, "Instability", "risk the card states", "risk stated by other cards", pad=36)
 
@@ -136,8 +133,6 @@ def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
     NotApplicableError
         Where no size has a card.
     """
-    from matplotlib.ticker import MaxNLocator
-
     table = front.table
     table = table[table["claim"] != "none"]
     if not len(table):
@@ -161,7 +156,7 @@ def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
                     color=colour, markerfacecolor=fill, linestyle="none", zorder=3,
                     label=words + (", dominated" if dominated else ""),
                 )  # fmt: skip
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    in_whole_numbers(ax.xaxis)
     ax.legend()
     name = next(iter(front.results.values())).formulation
     title = f"{spaced(name)}: the best card of every size"

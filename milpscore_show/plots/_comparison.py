@@ -20,7 +20,11 @@ from milpscore_show.plots.drawing import (
     axes,
     bound_steps,
     colour_of,
+    figure_of,
     finish,
+    in_percent,
+    in_whole_numbers,
+    legend_entry,
     legend_of_lines,
     name_rows,
     plain_log,
@@ -66,14 +70,12 @@ def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figur
     NotApplicableError
         Where it has no results.
     """
-    import matplotlib.pyplot as plt
-
     known = results_of(comparison)
     formulations = list(
         dict.fromkeys(name for (name, _), result in known.items() if result.coefficients.size)
     )
     lower = max(-(-len(formulations) // 2), 1)
-    figure = plt.figure(figsize=(12.5, 4.2 + 4.8 * lower))
+    figure = figure_of(None, 12.5, 4.2 + 4.8 * lower)
     parts: Any = figure.subfigures(2, 1, height_ratios=[4.2, 4.8 * lower])
     top, bottom = parts
     bounds_over_time(comparison, top.add_subplot())
@@ -154,23 +156,20 @@ def _draw_result(ax: Axes, kind: str, result: Result, colour: str) -> bool:
 
 def _legend_of_bounds(known: Results) -> list[Any]:
     """Colours name formulations with their claims, styles name what a line is."""
-    from matplotlib.lines import Line2D
-
-    def entry(label: str, **style: Any) -> Line2D:
-        return Line2D([], [], label=label, **{"color": "0.35", **style})
-
     entries = []
     for name, colour in _colours(known).items():
         exact = known.get((name, "exact"))
         claim = "" if exact is None else f" ({exact.claim})"
-        entries.append(entry(spaced(name) + claim, color=colour, linewidth=4))
+        entries.append(legend_entry(spaced(name) + claim, color=colour, linewidth=4))
     entries += legend_of_lines(linewidth=2.0, marker="o", markersize=5)
     kinds = {kind for _, kind in known}
     if "relaxed" in kinds:
-        entries.append(entry("LP bound", linewidth=1.2, linestyle=":"))
+        entries.append(legend_entry("LP bound", linewidth=1.2, linestyle=":"))
     for kind in (kind for kind in _MARKERS if kind in kinds):
         marker, size = _MARKERS[kind]
-        entries.append(entry(f"{kind} rounding", marker=marker, markersize=size, linestyle="none"))
+        entries.append(
+            legend_entry(f"{kind} rounding", marker=marker, markersize=size, linestyle="none")
+        )
     return entries
 
 
@@ -295,8 +294,6 @@ def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
         seeds.
     ax : Axes, optional
     """
-    from matplotlib.ticker import MaxNLocator
-
     ax = axes(ax)
     held_out = table[table["test_accuracy"].notna()]
     measure, rows = ("test_accuracy", held_out) if len(held_out) else ("train_accuracy", table)
@@ -313,7 +310,7 @@ def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
             markersize=max(10 - 3 * k, 4), linewidth=1, capsize=2, label=str(model),
         )  # fmt: skip
     words = "accuracy on held-out rows" if len(held_out) else "accuracy on training rows"
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    in_whole_numbers(ax.xaxis)
     ax.legend()
     return finish(ax, "", "terms", words)
 
@@ -404,12 +401,10 @@ def gap_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     curves : BoundCurves
         Of :func:`milpscore_study.bound_curves`.
     """
-    from matplotlib.ticker import PercentFormatter
-
     figure = _over_time(curves, figure, {"gap": "-"}, "gap")
     for ax in figure.axes:
         ax.set_ylim(-0.02, 1.02)
-        ax.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
+        in_percent(ax.yaxis)
     return figure
 
 
@@ -424,14 +419,12 @@ def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figur
     curves : BoundCurves
         Of :meth:`milpscore_study.Race.curves`.
     """
-    import matplotlib.pyplot as plt
-
     shown = sum(bool((each.to_numpy() > 0).any()) for each in profiles.values())
     if not shown:
         return bound_curves(curves)
     sets = curves.curves["set"].nunique()
     above, below = 3.4, 3.0 * -(-sets // _across(sets)) + 0.6
-    figure = plt.figure(figsize=(max(4.2 * _across(sets), 6.2 * shown), above + below))
+    figure = figure_of(None, max(4.2 * _across(sets), 6.2 * shown), above + below)
     parts: Any = figure.subfigures(2, 1, height_ratios=[above, below])
     profiles_figure(profiles, parts[0])
     bound_curves(curves, parts[1])
@@ -447,12 +440,9 @@ def _panels(
     figure: Figure | None, count: int, size: tuple[float, float], more: float = 0.0
 ) -> tuple[Figure, list[Axes]]:
     """So many panels of a size, in rows of three at most; no others are left in the figure."""
-    import matplotlib.pyplot as plt
-
     across = _across(count)
     down = -(-count // across)
-    if figure is None:
-        figure = plt.figure(figsize=(size[0] * across, size[1] * down + more))
+    figure = figure_of(figure, size[0] * across, size[1] * down + more)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for ax in panels[count:]:
         ax.remove()
@@ -482,7 +472,12 @@ def _over_time(
         ax.set_xlabel("seconds of solving")
     for ax in panels[::across]:
         ax.set_ylabel(words)
-    _legend_of_curves(figure, formulations, len(lines) > 1)
+    entries = [
+        legend_entry(spaced(name), color=colour_of(k), linewidth=4)
+        for k, name in enumerate(formulations)
+    ]
+    entries += legend_of_lines() if len(lines) > 1 else []
+    figure.legend(handles=entries, loc="outside lower center", ncols=6)
     return figure
 
 
@@ -495,14 +490,3 @@ def _draw_curves(ax: Axes, steps: DataFrame, colour: str, lines: Mapping[str, st
         line, low, high = part.to_numpy(dtype=float).T
         ax.step(seconds, line, where="post", color=colour, linestyle=style, linewidth=1.6)
         ax.fill_between(seconds, low, high, step="post", color=colour, alpha=0.12, linewidth=0)
-
-
-def _legend_of_curves(figure: Figure, formulations: list[str], both: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    entries = [
-        Line2D([], [], color=colour_of(k), linewidth=4, label=spaced(name))
-        for k, name in enumerate(formulations)
-    ]
-    entries += legend_of_lines() if both else []
-    figure.legend(handles=entries, loc="outside lower center", ncols=6)

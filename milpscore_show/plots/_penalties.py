@@ -10,7 +10,15 @@ import numpy as np
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import ProxPenalty
-from milpscore_show.plots.drawing import PALETTE, axes, draw_map, finish, styled, wrapped
+from milpscore_show.plots.drawing import (
+    PALETTE,
+    axes,
+    draw_map,
+    figure_of,
+    finish,
+    styled,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,8 +69,6 @@ def level_sets(
     ----------
     Belahcene et al. (2020), Figure 1; Wang et al., "Learning credible models" (2018), Figure 2.
     """
-    import matplotlib.pyplot as plt
-
     if not (np.isfinite(limit) and limit > 0):
         raise OptionError(f"limit={limit!r}; use a positive number, say 3")
     if penalties is None:
@@ -76,8 +82,7 @@ def level_sets(
         }
     x = np.linspace(-limit, limit, 161)
     pairs = np.stack(np.meshgrid(x, x), axis=-1)
-    if figure is None:
-        figure = plt.figure(figsize=(3.6 * len(penalties), 3.9))
+    figure = figure_of(figure, 3.6 * len(penalties), 3.9)
     panels = np.atleast_1d(figure.subplots(1, len(penalties), sharey=True))
     for panel, (title, penalty) in zip(panels, penalties.items(), strict=True):
         values = np.apply_along_axis(penalty.value, 2, pairs)
@@ -289,12 +294,9 @@ def facets_heat_maps(
     ----------
     Belahcene, Sokolovska, Chevaleyre & Zucker (2020), Figure 3.
     """
-    import matplotlib.pyplot as plt
-
     first = "cv_accuracy" if "cv_accuracy" in grid.table else "loss"
     chosen = (first, "integrity", "terms") if measures is None else tuple(measures)
-    if figure is None:
-        figure = plt.figure(figsize=(4.6 * len(chosen), 4.0))
+    figure = figure_of(figure, 4.6 * len(chosen), 4.0)
     panels = np.atleast_1d(figure.subplots(1, len(chosen), sharey=True))
     for k, (measure, panel) in enumerate(zip(chosen, panels, strict=True)):
         heat_map(grid, measure, panel)

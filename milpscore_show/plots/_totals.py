@@ -12,7 +12,16 @@ from milpscore.core.errors import DataError
 from milpscore.data.checking import row_weights
 from milpscore.metrics import net_benefit
 from milpscore.scorecard.certified import round_up
-from milpscore_show.plots.drawing import LEGEND_ABOVE, PALETTE, axes, cut_places, finish, styled
+from milpscore_show.plots.drawing import (
+    LEGEND_ABOVE,
+    PALETTE,
+    axes,
+    cut_places,
+    finish,
+    in_percent,
+    in_whole_numbers,
+    styled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +64,6 @@ def roc_curve(
     DataError
         A class is missing, or the lengths differ.
     """
-    from matplotlib.ticker import PercentFormatter
     from sklearn.metrics import auc, roc_curve
 
     positive, score, mass = _rows(y, totals, weight)
@@ -70,8 +78,7 @@ def roc_curve(
         acted = mass * (score >= threshold)
         at = [acted[side].sum() / mass[side].sum() for side in (~positive, positive)]
         ax.plot(*at, "o", color=PALETTE[1], markeredgecolor="white", zorder=3)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(xmax=1.0))
+    in_percent(ax.xaxis, ax.yaxis)
     if label:
         ax.legend(loc="lower right")
     return finish(ax, "ROC curve", "1 \u2212 specificity", "sensitivity")
@@ -112,8 +119,6 @@ def decision_curve(
     ----------
     Vickers & Elkin, "Decision curve analysis", Medical Decision Making 26 (2006).
     """
-    from matplotlib.ticker import PercentFormatter
-
     positive, stated, mass = _rows(y, risk, weight)
     ax = axes(ax)
     known = [np.asarray(each.get_ydata(), dtype=np.float64) for each in ax.lines]
@@ -130,7 +135,7 @@ def decision_curve(
     top = max(float(each.max()) for each in (own, every, *known))
     ax.set_xlim(0, max(most, min(1.15 * float(stated.max()), 1.0)))
     ax.set_ylim(-0.25 * top, 1.08 * top)
-    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1.0))
+    in_percent(ax.xaxis)
     if label:
         ax.legend(ncols=3, **LEGEND_ABOVE)
     pad = 22 if label else None
@@ -168,8 +173,6 @@ def totals_by_class(
     DataError
         There are no rows, or the lengths differ.
     """
-    from matplotlib.ticker import MaxNLocator
-
     positive, total, rows = _rows(y, totals, counts, both=False)
     edges = _edges(np.unique(total), threshold)
     width, middle = np.diff(edges), (edges[1:] + edges[:-1]) / 2
@@ -193,8 +196,7 @@ def totals_by_class(
     most = 1.15 * max(above.max(), below.max(), 1)
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(-most, most)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    in_whole_numbers(ax.xaxis, ax.yaxis, nbins=6)
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):.0f}")
     if labels:
         ax.legend(ncols=3, **LEGEND_ABOVE)

@@ -18,6 +18,7 @@ from milpscore.core.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Key = tuple[str, str]
 Results = Mapping[Key, Result]
@@ -104,6 +105,31 @@ def axes(ax: Axes | None) -> Axes:
     return plt.gca()
 
 
+def figure_of(figure: Figure | None, width: float, height: float) -> Figure:
+    """The given figure, or a new one of this size in inches."""
+    if figure is not None:
+        return figure
+    import matplotlib.pyplot as plt
+
+    return plt.figure(figsize=(width, height))
+
+
+def in_percent(*shares: Any) -> None:
+    """Say the shares along these axes in per cent."""
+    from matplotlib.ticker import PercentFormatter
+
+    for axis in shares:
+        axis.set_major_formatter(PercentFormatter(xmax=1.0))
+
+
+def in_whole_numbers(*counts: Any, **style: Any) -> None:
+    """Put ticks at whole numbers alone along these axes."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in counts:
+        axis.set_major_locator(MaxNLocator(integer=True, **style))
+
+
 def spaced(name: str) -> str:
     """A registry's name as words."""
     return name.replace("_", " ")
@@ -126,10 +152,8 @@ def tidy(ax: Axes) -> None:
 
 def name_rows(ax: Axes, labels: list[str], empty: str) -> None:
     """Whole points across and a label for each row, the first on top; ``empty`` without rows."""
-    from matplotlib.ticker import MaxNLocator
-
     ax.axvline(0, color="0.3", linewidth=0.8, zorder=0)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    in_whole_numbers(ax.xaxis)
     ax.set_yticks(range(len(labels)), [wrapped(label) for label in labels])
     ax.set_ylim(max(len(labels), 1) - 0.5, -0.5)
     if not labels:
@@ -137,13 +161,18 @@ def name_rows(ax: Axes, labels: list[str], empty: str) -> None:
         ax.text(0.05, 0.0, empty, va="center")
 
 
-def legend_of_lines(**more: Any) -> list[Any]:
-    """The entries that name what a line is, whatever its colour; ``more`` styles the first."""
+def legend_entry(label: str, **style: Any) -> Any:
+    """An entry of a legend, grey unless styled otherwise."""
     from matplotlib.lines import Line2D
 
+    return Line2D([], [], label=label, **{"color": "0.35", **style})
+
+
+def legend_of_lines(**more: Any) -> list[Any]:
+    """The entries that name what a line is, whatever its colour; ``more`` styles the first."""
     return [
-        Line2D([], [], color="0.35", label="best card", **{"linewidth": 1.6, **more}),
-        Line2D([], [], color="0.35", label="proven bound", linewidth=1.6, linestyle="--"),
+        legend_entry("best card", **{"linewidth": 1.6, **more}),
+        legend_entry("proven bound", linewidth=1.6, linestyle="--"),
     ]
 
 

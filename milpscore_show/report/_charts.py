@@ -22,7 +22,15 @@ from milpscore_show.plots import (
     roc_curve,
     totals_by_class,
 )
-from milpscore_show.plots.drawing import PALETTE, Results, cut_places, spaced, tidy, wrapped
+from milpscore_show.plots.drawing import (
+    PALETTE,
+    Results,
+    cut_places,
+    in_percent,
+    spaced,
+    tidy,
+    wrapped,
+)
 from milpscore_show.report.figures import Cuts
 from milpscore_show.report.measures import (
     GRID,
@@ -41,8 +49,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 BLUE, ORANGE, GREEN = PALETTE[:3]
-_OF_SET = ((BLUE, "blue", "-", "o"), (GREEN, "green", "--", "s"))
-"""Colour, its name in the page's style, line and marker of the first set of data and the second."""
+_OF_SET = ((BLUE, "line blue", "-", "o"), (GREEN, "line green dashed", "--", "s"))
+"""Colour, key of the legend, line and marker of the first set of data and the second."""
 
 Legend = tuple[tuple[str, str], ...]
 # text stays text, which a screen reader reads, and equal figures are equal bytes
@@ -64,7 +72,7 @@ def roc_chart(found: Mapping[str, tuple[Gathered, Roc, Estimate]], cuts: Cuts) -
     false, true = 1 - cuts.specificity, cuts.sensitivity
     legend: list[tuple[str, str]] = []
     said = "Sensitivity against one minus specificity over all thresholds."
-    for (name, (given, roc, area)), (colour, spelt, line, _) in zip(
+    for (name, (given, roc, area)), (colour, key, line, _) in zip(
         found.items(), _OF_SET, strict=False
     ):
         y, mass = given.by_class
@@ -74,8 +82,7 @@ def roc_chart(found: Mapping[str, tuple[Gathered, Roc, Estimate]], cuts: Cuts) -
             ax.lines[-1].set_gid("mark")
             ax.fill_between(GRID, roc.lower, roc.upper, color=colour, alpha=0.16, linewidth=0)
         shown = f"{area.value:.3f} ({area.lower:.3f} to {area.upper:.3f})"
-        dashes = " dashed" * bool(legend)
-        legend.append((f"line {spelt}{dashes}", f"{name}: area {shown}"))
+        legend.append((key, f"{name}: area {shown}"))
         said += f" {name}: the area below the curve is {shown}."
     said += (
         f" At the card's threshold sensitivity is {true[cuts.own]:.1%} and specificity "
@@ -92,14 +99,12 @@ def roc_chart(found: Mapping[str, tuple[Gathered, Roc, Estimate]], cuts: Cuts) -
 
 def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) -> Chart:
     """The smooth share of positives at each stated risk, for each set of data."""
-    from matplotlib.ticker import PercentFormatter
-
     figure, ax = axes()
     most = max(float(given.risk.max()) for given in found.values() if given.risk is not None)
     ax.plot([0, most], [0, most], color="0.55", linewidth=1, linestyle=":")
     legend: list[tuple[str, str]] = []
     said = "Share of positive rows at each stated risk."
-    for (name, given), (colour, spelt, line, marker) in zip(found.items(), _OF_SET, strict=False):
+    for (name, given), (colour, key, line, marker) in zip(found.items(), _OF_SET, strict=False):
         assert given.risk is not None
         risk, mass = condensed(given.risk, given.mass[None])
         curve = smoothed(risk, mass)[0]
@@ -107,13 +112,11 @@ def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) 
         style: Any = {"markersize": 0 if dense else 4, "markeredgecolor": "white"}
         ax.plot(risk, curve, color=colour, linestyle=line, marker=marker, **style)
         value = ici[name].value
-        dashes = " dashed" * bool(legend)
-        legend.append((f"line {spelt}{dashes}", f"{name}: smooth observed share, ICI {value:.3f}"))
+        legend.append((key, f"{name}: smooth observed share, ICI {value:.3f}"))
         said += f" {name}: the mean distance from the stated risk is {value:.3f}."
     ax.set_xlabel("stated risk")
     ax.set_ylabel("observed share")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(xmax=1.0))
+    in_percent(ax.xaxis, ax.yaxis)
     legend.append(("line grey dotted", "as it should be: observed as stated"))
     title = "Calibration: observed share at each stated risk"
     return chart_of(figure, "fig-agreement", title, said, legend=tuple(legend))
@@ -124,12 +127,11 @@ def benefit_chart(found: Mapping[str, Gathered]) -> Chart:
     figure, ax = axes()
     legend: list[tuple[str, str]] = []
     said = "Net benefit against the risk from which one would act."
-    for (name, given), (colour, spelt, line, _) in zip(found.items(), _OF_SET, strict=False):
+    for (name, given), (colour, key, line, _) in zip(found.items(), _OF_SET, strict=False):
         y, mass = given.by_class
         decision_curve(y, given.stated, ax, weight=mass, color=colour, linestyle=line)
-        dashes = " dashed" * bool(legend)
-        legend += [(f"line {spelt}{dashes}", f"{name}: the card")]
-        legend += [(f"line {spelt} dotted", f"{name}: act on all")]
+        legend += [(key, f"{name}: the card")]
+        legend += [(f"{key.removesuffix(' dashed')} dotted", f"{name}: act on all")]
         said += f" {name}: {worth(given)}"
     legend.append(("line ink", "act on none"))
     return chart_of(figure, "fig-benefit", "Decision curve", said, legend=tuple(legend))
