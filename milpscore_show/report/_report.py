@@ -30,44 +30,12 @@ from milpscore.scorecard.rendering import (
     templates,
 )
 from milpscore_show.plots.drawing import Results, results_of
-from milpscore_show.report import BOOTSTRAPS
-from milpscore_show.report._charts import (
-    Chart,
-    agreement_chart,
-    benefit_chart,
-    bounds_chart,
-    calibration_chart,
-    moves_of,
-    roc_chart,
-    totals_chart,
-    worth,
-)
+from milpscore_show.report import BOOTSTRAPS, _charts as charts, tables
 from milpscore_show.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of
 from milpscore_show.report.measures import DRAWS, Gathered, performance_of
 from milpscore_show.report.proof import Proof, proof_of
 from milpscore_show.report.refits import Refits, refits_of, why_not
 from milpscore_show.report.subject import Subject, subject_of
-from milpscore_show.report.tables import (
-    DASH,
-    again_table,
-    benefits_table,
-    checks_table,
-    comparison_table,
-    gathered,
-    groups_tables,
-    measures_table,
-    parts_table,
-    pool_table,
-    population_tables,
-    power_table,
-    rungs_table,
-    shares_table,
-    sites_table,
-    stability_table,
-    subgroups_tables,
-    threshold_label,
-    thresholds_table,
-)
 from milpscore_show.report.tripod import ticked
 
 ONE_COLUMN, ONE_PAGE = 16, 34
@@ -190,16 +158,18 @@ def report(
     named = None if pool is None else _pool_part(pool)
     refused = why_not(subject, bootstraps)
     refits = None if refused else refits_of(subject, bootstraps, random_state, progress)
+    again = refits if refits and refits.made else None
+    checks, remarks = tables.checks_table(subject)
     results = {} if comparison is None else comparison.results
     proof = proof_of(subject, verification)
     known = {"population": population, "outcome": subject.card.outcome, "program": subject.program,
-            "refits": refits and refits.made, "validation": validation,
+            "refits": again, "validation": validation,
             "subgroups": by is not None}  # fmt: skip
     there = {"card", "data", "performance", *(name for name, v in known.items() if v)}
     there |= {"certificate"} if subject.record.get("claim") is not None else set()
     page: str = templates("milpscore_show.report")("page.html").render(
         version=__version__,
-        dash=DASH,
+        dash=tables.DASH,
         warning=WARNING,
         card_style=card_style(),
         subject=subject,
@@ -213,17 +183,21 @@ def report(
         several=len(subjects) > 1,
         weighted=[name for name, each in subjects.items() if each.weighted],
         **_card_part(subject, proof),
-        power=power_table(subject.card),
-        rungs=rungs_table(subject.record),
-        sites=sites_table(subject.record),
-        parts=None if verification is None else parts_table(verification),
-        **_data_part(subjects),
-        **_figures_part(subjects, refits, random_state),
+        power=tables.power_table(subject.card),
+        rungs=tables.rungs_table(subject.record),
+        sites=tables.sites_table(subject.record),
+        parts=None if verification is None else tables.parts_table(verification),
+        people=tables.population_tables(subjects),
+        checks=checks,
+        remarks=remarks,
+        **_figures_part(subjects, again, random_state),
         **_groups_part(subjects, risk_groups),
-        subgroups=[] if by is None else subgroups_tables(subjects, by, random_state).values(),
+        subgroups=[]
+        if by is None
+        else tables.subgroups_tables(subjects, by, random_state).values(),
         refused=refused,
         refits=refits,
-        **_stability_part(subject, refits, pool),
+        **_stability_part(subject, again, pool),
         **_comparison_part(comparison, results if result is None else results_of(result)),
         pool=named,
         tripod=ticked(there),
@@ -254,7 +228,7 @@ def _hashes(subjects: Mapping[str, Subject], certificate: Certificate | None) ->
     card = subject.card
     found = {
         "Card (SHA-256 of its JSON)": hashlib.sha256(card.to_json().encode()).hexdigest(),
-        "Data of the card": card.fingerprint or DASH,
+        "Data of the card": card.fingerprint or tables.DASH,
         "Data given here": subject.design.fingerprint,
         "Fingerprints": {None: "the card names none", True: "the same", False: "different"}[
             subject.same_data
@@ -323,52 +297,49 @@ def _in_script(content: Any) -> str:
     return json.dumps(content, ensure_ascii=True).replace("<", "\\u003c")
 
 
-def _data_part(subjects: Mapping[str, Subject]) -> dict[str, Any]:
-    """Whom the rows describe, and what is odd about them."""
-    checks, remarks = checks_table(next(iter(subjects.values())))
-    return {"people": population_tables(subjects), "checks": checks, "remarks": remarks}
-
-
-def _stability_part(subject: Subject, refits: Refits | None, pool: Any) -> dict[str, Any]:
+def _stability_part(subject: Subject, again: Refits | None, pool: Any) -> dict[str, Any]:
     """The tables of what the cards made again choose and state."""
-    if refits is None or not refits.made:
-        return {"stability": None, "again": None}
-    tables = stability_table(subject, refits, pool), again_table(subject, refits)
-    return dict(zip(("stability", "again"), tables, strict=True))
+    return {
+        "stability": again and tables.stability_table(subject, again, pool),
+        "again": again and tables.again_table(subject, again),
+    }
 
 
 def _figures_part(
-    subjects: Mapping[str, Subject], refits: Refits | None, random_state: int
+    subjects: Mapping[str, Subject], again: Refits | None, random_state: int
 ) -> dict[str, Any]:
     """Measures, charts, the confusion matrix and the other thresholds."""
     first, subject = next(iter(subjects.items()))
-    rows = {name: gathered(each) for name, each in subjects.items()}
+    several = len(subjects) > 1
+    rows = {name: tables.gathered(each) for name, each in subjects.items()}
     done = {name: performance_of(given, random_state) for name, given in rows.items()}
     found, areas = {}, {}
     for name, (figures, roc) in done.items():
         found[name], areas[name] = figures, (rows[name], roc, figures["auc"])
     cuts = cuts_of(subject)
-    curve, totals = roc_chart(areas, cuts), totals_chart(subject, cuts)
+    curve, totals = charts.roc_chart(areas, cuts), charts.totals_chart(subject, cuts)
     negative, positive = subject.names
     own = [_answer(subject, cuts, k, curve, totals) for k in range(len(cuts.thresholds))]
     agreement = None
     if subject.card.risk is not None:
-        agreement = agreement_chart(rows, {name: each["ici"] for name, each in found.items()})
+        agreement = charts.agreement_chart(
+            rows, {name: each["ici"] for name, each in found.items()}
+        )
     return {
         "positive": positive,
         "negative": negative,
-        "measures": measures_table(found, refits if refits and refits.made else None, first),
+        "measures": tables.measures_table(found, again, first),
         "cuts": own,
         "own": own[cuts.own],
         "own_cut": cuts.own,
         "cuts_json": _in_script(own),
-        "thresholds": thresholds_table(subject, cuts),
+        "thresholds": tables.thresholds_table(subject, cuts),
         "totals_chart": totals,
         "roc_chart": curve,
         "agreement_chart": agreement,
-        "shares_chart": calibration_chart(subject, *calibration_of(subject)),
+        "shares_chart": charts.calibration_chart(subject, *calibration_of(subject)),
         "shares": [
-            shares_table(each, *calibration_of(each, MOST_TOTALS), name * (len(subjects) > 1))
+            tables.shares_table(each, *calibration_of(each, MOST_TOTALS), name * several)
             for name, each in subjects.items()
         ],
         "draws": DRAWS,
@@ -378,21 +349,23 @@ def _figures_part(
 
 def _groups_part(subjects: Mapping[str, Subject], asked: Sequence[float] | None) -> dict[str, Any]:
     """Risk groups, cuts, and what acting by the card is worth."""
-    rows: dict[str, Gathered] = {name: gathered(each) for name, each in subjects.items()}
-    groups, cuts = groups_tables(subjects, rows, asked)
+    rows: dict[str, Gathered] = {name: tables.gathered(each) for name, each in subjects.items()}
+    groups, cuts = tables.groups_tables(subjects, rows, asked)
     return {
-        "groups": groups, "cuts_table": cuts, "benefit_chart": benefit_chart(rows),
-        "benefits": benefits_table(rows),
-        "worth": [f"{name}. {worth(given)}" if len(rows) > 1 else worth(given)
+        "groups": groups, "cuts_table": cuts, "benefit_chart": charts.benefit_chart(rows),
+        "benefits": tables.benefits_table(rows),
+        "worth": [f"{name}. {charts.worth(given)}" if len(rows) > 1 else charts.worth(given)
                   for name, given in rows.items()],
     }  # fmt: skip
 
 
-def _answer(subject: Subject, cuts: Cuts, k: int, curve: Chart, totals: Chart) -> dict[str, Any]:
+def _answer(
+    subject: Subject, cuts: Cuts, k: int, curve: charts.Chart, totals: charts.Chart
+) -> dict[str, Any]:
     """What the script shows at the k-th threshold."""
-    label = threshold_label(subject, cuts, k)
+    label = tables.threshold_label(subject, cuts, k)
     own = " This is the card's threshold." if k == cuts.own else ""
-    on_curve, on_totals = moves_of((curve, totals), k)
+    on_curve, on_totals = charts.moves_of((curve, totals), k)
     return {
         "label": label,
         "text": f"Positive: {label}. Sensitivity {cuts.sensitivity[k]:.1%}, specificity "
@@ -410,13 +383,13 @@ def _comparison_part(comparison: Comparison | None, results: Results) -> dict[st
     """Exact against relaxed, and bounds over time, as far as they are given."""
     compared = None
     if comparison is not None:
-        table = comparison_table(comparison.table)
+        table = tables.comparison_table(comparison.table)
         failures = comparison.table.query("claim == 'none' and message != ''").to_dict("records")
         notes = [f"{row['formulation']}: {row['message']}" for row in failures]
         compared = {"table": table, "notes": notes}
     solved = []
     for k, name in enumerate(dict.fromkeys(name for name, _ in results)):
-        chart = bounds_chart(results, name, f"fig-bounds-{k}")
+        chart = charts.bounds_chart(results, name, f"fig-bounds-{k}")
         if chart is not None:
             solved.append((chart, name.replace("_", "-")))
     return {"compared": compared, "solved": solved}
@@ -424,7 +397,7 @@ def _comparison_part(comparison: Comparison | None, results: Results) -> dict[st
 
 def _pool_part(pool: Any) -> dict[str, Any]:
     """Ranges over the nearly optimal cards."""
-    table = pool_table(pool)
+    table = tables.pool_table(pool)
     missing = getattr(pool, "missing", None)
     known = f": {printable(missing)}" if isinstance(missing, str) else ""
     lie = "card lies" if len(pool) == 1 else "cards lie"

@@ -43,7 +43,8 @@ def characteristics(subjects: Sequence[Subject], features: Sequence[str]) -> Ite
 
 def _of_table(sides: Sides, feature: str) -> Iterator[Cells]:
     """A raw feature: quartiles of a number, else the share of each level; and what is missing."""
-    frames = [each for subject, _ in sides if (each := _column(subject, feature)) is not None]
+    tables = [subject.raw for subject, _ in sides if subject.raw is not None]
+    frames = [each for raw in tables if (each := _column(raw, feature)) is not None]
     if len(frames) < len(sides):
         return
     parts = [each[side] for each, (_, side) in zip(frames, sides, strict=True)]
@@ -88,11 +89,10 @@ def _of_columns(sides: Sides, feature: str) -> Iterator[Cells]:
         yield [column.name if binary else f"{column.name}, median (quartiles)", *cells]
 
 
-def _column(subject: Subject, feature: str) -> pd.Series[Any] | None:
+def _column(table: pd.DataFrame, feature: str) -> pd.Series[Any] | None:
     """A raw column by its clean name."""
-    assert subject.raw is not None
-    names = {str(name).strip(): k for k, name in enumerate(subject.raw.columns)}
-    return subject.raw.iloc[:, names[feature]] if feature in names else None
+    names = {str(name).strip(): k for k, name in enumerate(table.columns)}
+    return table.iloc[:, names[feature]] if feature in names else None
 
 
 _RANKS = [
@@ -175,7 +175,7 @@ def missing_lines(subjects: Sequence[Subject]) -> list[Cells]:
 def _missing(subject: Subject, side: BoolArray, feature: str) -> int | None:
     """How many rows lack a feature; None where nobody can tell."""
     if subject.raw is not None:
-        column = _column(subject, feature)
+        column = _column(subject.raw, feature)
         return None if column is None else int(column[side].isna().sum())
     foreseen = [c.name for c in subject.card.columns if (c.feature, c.kind) == (feature, "missing")]
     place = subject.place(foreseen[0]) if foreseen else None
@@ -187,19 +187,26 @@ def _missing(subject: Subject, side: BoolArray, feature: str) -> int | None:
 
 def values_of(subject: Subject, by: Any) -> tuple[str, pd.Series[Any]]:
     """What a subgroup is called, and each row's value."""
-    rows = len(subject.design.y)
+    merged = subject.design.counts is not None
+    return named_values(by, subject.raw, len(subject.design.y), merged)
+
+
+def named_values(
+    by: Any, table: pd.DataFrame | None, rows: int, merged: bool = False
+) -> tuple[str, pd.Series[Any]]:
+    """What a column of a table, or values of these rows, are called, and each row's value."""
     if isinstance(by, str):
-        if subject.raw is None:
+        if table is None:
             raise DataError(
                 f"by={by!r} names a column of a table, and these rows are no table: give the "
                 "values, one per row"
             )
-        if (column := _column(subject, by)) is None:
-            known = [str(name) for name in subject.raw.columns]
+        if (column := _column(table, by)) is None:
+            known = [str(name) for name in table.columns]
             raise DataError(f"the data have no column {by!r}: {near_matches(by, known)}")
         return by, column.reset_index(drop=True)
     values = pd.Series(by).reset_index(drop=True)
-    if len(values) != rows or subject.design.counts is not None:
+    if len(values) != rows or merged:
         raise DataError(
             f"by has {len(values)} values for {rows} rows: give one per row, of rows that were not "
             "merged while they were read"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import BoolArray, FloatArray
-from milpscore.core.errors import DataError, near_matches, optional
+from milpscore.core.errors import optional
 from milpscore.core.writing import write_text
 from milpscore.data import apply_columns, survival_target
 from milpscore.data.survival import entries_of, structured
@@ -20,7 +20,7 @@ from milpscore.scorecard import SurvivalCard, kaplan_meier
 from milpscore.scorecard.rendering import card_html, number, page_of
 from milpscore_show.plots.drawing import PALETTE
 from milpscore_show.report._charts import axes, chart_of
-from milpscore_show.report.population import splitter
+from milpscore_show.report.population import named_values, splitter
 
 Lines = list[list[str]]
 
@@ -52,9 +52,12 @@ class TimedRows:
         return cls(card, time, event, starts, card.score(X), lines)
 
     @property
-    def groups(self) -> FloatArray:
-        """The thirds of the rows by their totals, 0 to 2."""
-        return np.searchsorted(np.quantile(self.totals, [1 / 3, 2 / 3]), self.totals).astype(float)
+    def thirds(self) -> Iterator[tuple[str, BoolArray]]:
+        """The thirds of the rows by their totals, those that have rows: their totals, and which."""
+        third = np.searchsorted(np.quantile(self.totals, [1 / 3, 2 / 3]), self.totals)
+        for k in np.unique(third):
+            ends = number(self.totals[third == k].min()), number(self.totals[third == k].max())
+            yield " to ".join(dict.fromkeys(ends)), third == k
 
 
 def survival_report(
@@ -120,7 +123,9 @@ def order_of(rows: TimedRows) -> Lines:
     inside = [t for t in card.times if rows.time.min() < t < rows.time.max()]
     found = [
         ["Rows, events", "", f"{len(rows.time)}, {int(rows.event.sum())}"],
-        ["C, Harrell", "", _four(metrics.concordance_index_censored(*_parts(y), rows.totals)[0])],
+        ["C, Harrell", "", _four(
+            metrics.concordance_index_censored(y["event"], y["time"], rows.totals)[0]
+        )],
         ["C, Uno", f"up to {number(last)}", _four(
             metrics.concordance_index_ipcw(y, y, rows.totals, tau=last)[0]
         )],
@@ -146,15 +151,11 @@ def calibration_of(rows: TimedRows, time: float) -> Lines:
     """Stated risks beside Kaplan and Meier's with their 95 % intervals, by lifelines."""
     fitter, risks = _module("lifelines").KaplanMeierFitter, rows.card.risks(rows.totals, [time])
     found: Lines = [["Totals", "Rows", "stated", "seen", "95 %"]]
-    for group in range(3):
-        own = rows.groups == group
-        if not own.any():
-            continue
+    for totals, own in rows.thirds:
         fit = fitter().fit(rows.time[own], rows.event[own], timeline=[time], entry=rows.entry[own])
         low, high = 1.0 - fit.confidence_interval_survival_function_.to_numpy()[-1][::-1]
-        ends = number(rows.totals[own].min()), number(rows.totals[own].max())
         found.append([
-            " to ".join(dict.fromkeys(ends)), str(int(own.sum())), f"{risks[own].mean():.1%}",
+            totals, str(int(own.sum())), f"{risks[own].mean():.1%}",
             f"{1.0 - float(fit.predict(time)):.1%}", f"{low:.1%} to {high:.1%}",
         ])  # fmt: skip
     return found
@@ -181,12 +182,8 @@ def proportionality_of(rows: TimedRows) -> Lines:
 
 def subgroups_of(rows: TimedRows, X: Any, by: Any) -> tuple[str, Lines]:
     """Order, and stated risks beside Kaplan and Meier's, for each subgroup."""
-    if isinstance(by, str) and by not in (known := list(map(str, getattr(X, "columns", ())))):
-        raise DataError(f"the data have no column {by!r}: {near_matches(by, known)}")
-    name = by if isinstance(by, str) else str(getattr(by, "name", None) or "subgroup")
-    values = pd.Series(X[by] if isinstance(by, str) else by).reset_index(drop=True)
-    if len(values) != len(rows.time):
-        raise DataError(f"by has {len(values)} values for {len(rows.time)} rows: give one per row")
+    table = X if isinstance(X, pd.DataFrame) else None
+    name, values = named_values(by, table, len(rows.time))
     heads = [text for t in rows.card.times for text in (f"stated by {number(t)}", "seen")]
     found: Lines = [["Subgroup", "Rows", "Events", "C, Harrell", *heads]]
     risks = rows.card.risks(rows.totals)
@@ -208,13 +205,10 @@ def curves_of(rows: TimedRows) -> str:
     lifelines, plotting = _module("lifelines"), _module("lifelines.plotting", "lifelines")
     figure, ax = axes()
     fits = []
-    for group, colour in zip(range(3), PALETTE, strict=False):
-        own = rows.groups == group
-        if own.any():
-            ends = number(rows.totals[own].min()), number(rows.totals[own].max())
-            fit = lifelines.KaplanMeierFitter(label=f"total {' to '.join(dict.fromkeys(ends))}")
-            fit.fit(rows.time[own], rows.event[own], entry=rows.entry[own])
-            fits.append(fit.plot_survival_function(ax=ax, color=colour) and fit)
+    for (totals, own), colour in zip(rows.thirds, PALETTE, strict=False):
+        fit = lifelines.KaplanMeierFitter(label=f"total {totals}")
+        fit.fit(rows.time[own], rows.event[own], entry=rows.entry[own])
+        fits.append(fit.plot_survival_function(ax=ax, color=colour) and fit)
     ax.set_ylim(0.0, 1.0)
     plotting.add_at_risk_counts(*fits, ax=ax, rows_to_show=["At risk"])
     said = "Share of rows without an event over time, for each third of the totals."
@@ -251,10 +245,6 @@ def benefit_of(rows: TimedRows, time: float) -> str:
     ax.legend(frameon=False)
     said = "Net benefit of acting by the card, on all and on none, by the risk that asks for it."
     return chart_of(figure, "fig-benefit", "Decision curve", said).svg
-
-
-def _parts(y: Any) -> tuple[Any, Any]:
-    return y["event"], y["time"]
 
 
 def _four(value: float) -> str:
