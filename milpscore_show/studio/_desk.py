@@ -189,11 +189,7 @@ class Desk:
     @property
     def question(self) -> Question:
         """The best card that obeys all wishes."""
-        return Question(self._rules, self.sheet.max_terms)
-
-    @property
-    def _rules(self) -> tuple[Constraint, ...]:
-        return tuple(self.wishes.values())
+        return Question(tuple(self.wishes.values()), self.sheet.max_terms)
 
     @property
     def free(self) -> Question:
@@ -547,7 +543,7 @@ class Desk:
             k: v for k, v in self._given.items() if isinstance(v, str | int | float | list | tuple)
         }  # fmt: skip
         held, own = self.bench.scale, self.card.scale
-        asked = [Question(rules, self.sheet.max_terms) for rules in (self.pinned(), self._rules)]
+        asked = [Question(self.pinned(), self.sheet.max_terms), self.question]
         least = max(gentle_scale(self.bench.program(each)) for each in asked)
         if (
             held is not None

@@ -204,12 +204,20 @@ class Price:
             return "free (proved)"
         if self.proved:
             return f"{self.most:.5f} worse (proved)"
-        least = math.floor(1e5 * self.least) / 1e5
         if self.most == math.inf:
-            return f"at least {least:.5f} worse (proved)"
-        most = math.ceil(1e5 * self.most) / 1e5
-        lower = f"at least {least:.5f} (proved)" if least > 0 else "perhaps nothing"
-        return f"{lower}, at most {most:.5f} worse"
+            return f"at least {down(self.least)} worse (proved)"
+        lower = f"at least {down(self.least)} (proved)" if self.least >= 1e-5 else "perhaps nothing"
+        return f"{lower}, at most {up(self.most)} worse"
+
+
+def down(value: float) -> str:
+    """Five decimals, rounded down."""
+    return f"{math.floor(1e5 * value) / 1e5:.5f}"
+
+
+def up(value: float) -> str:
+    """Five decimals, rounded up."""
+    return f"{math.ceil(1e5 * value) / 1e5:.5f}"
 
 
 class Ledger:

@@ -31,7 +31,7 @@ from milpscore.scorecard.rendering import (
 )
 from milpscore.verify import evaluate
 from milpscore_show.studio._desk import AnyFigures, Desk, Figures, Shown, TimedFigures
-from milpscore_show.studio.questions import Bench, Listen, Question
+from milpscore_show.studio.questions import Bench, Listen, Question, down, up
 
 MOST_POINTS = 300
 """Maximal number of points of a curve, and of thresholds to choose from."""
@@ -193,8 +193,8 @@ def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:
         says = f"Best card: {best:.5f}, proved. This card is {max(own - best, 0.0):.5f} above it."
     elif bound > 0:
         says = (
-            f"Best known card: {best:.5f}; proved: none is below {_down(bound)}. "
-            f"This card is at most {_up(own - bound)} above the best one."
+            f"Best known card: {best:.5f}; proved: none is below {down(bound)}. "
+            f"This card is at most {up(own - bound)} above the best one."
         )
     else:
         says = f"Best known card: {best:.5f}; nothing is proved yet."
@@ -251,14 +251,6 @@ def _more(rows: int) -> str:
 def file_name(title: str) -> str:
     """A title as the beginning of a file's name."""
     return re.sub(r"\W+", "-", title).strip("-").lower()[:60] or "card"
-
-
-def _down(value: float) -> str:
-    return f"{math.floor(1e5 * value) / 1e5:.5f}"
-
-
-def _up(value: float) -> str:
-    return f"{math.ceil(1e5 * value) / 1e5:.5f}"
 
 
 def _thinned(values: Any) -> list[float]:
