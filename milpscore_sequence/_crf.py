@@ -159,7 +159,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         coding, data = Coding.learn(X, y, self.patterns, self.min_count)
         start = None
         if self.warm_start and hasattr(self, "coding_"):
-            start = self.weights_.moved_to(coding.labels, coding.unigrams, coding.bigrams)
+            start = self.weights_.moved_to(coding)
         alone = self.penalty is not None
         result = train(
             data,
@@ -257,14 +257,13 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         save_model(self, path, compact)
 
     @classmethod
-    def _of_file(cls, content: ModelFile) -> Self:
+    def _of_file(cls, content: ModelFile, **_: Any) -> Self:
         """The model of a file, ready to predict and to be fitted again."""
-        model = cls(**content.parameters())
-        model._take(content)
+        model = super()._of_file(content, **content.parameters())
         for name in KEPT:
             setattr(model, f"{name}_", getattr(content.about, name))
         model.trace_ = TraceRow.table(content.about.trace)
-        model.classes_ = np.array(content.weights.labels, dtype=object)
+        model.classes_ = np.array(model.coding_.labels, dtype=object)
         return model
 
     def _keep(self, coding: Coding, result: TrainResult) -> None:

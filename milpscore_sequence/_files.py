@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import accumulate, chain, compress, zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
@@ -275,7 +275,7 @@ def _tab_hint(separator: str | None) -> str:
 def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) -> None:
     """Write a fitted estimator; see :meth:`SparseCRF.save`."""
     weights = model.weights_.compact() if compact else model.weights_
-    coding = model.coding_.to_json()
+    names, coding = weights.coding, weights.coding.to_json()
     seed = model.random_state
     parameters = model.get_params(deep=False) | {
         "penalty": _penalty_to_json(model.penalty),
@@ -297,11 +297,11 @@ def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) ->
     header = {
         "kind": _KIND,
         "format_version": _FORMAT_VERSION,
-        "labels": list(weights.labels),
-        "plain": weights.plain,
+        "labels": list(names.labels),
+        "plain": names.plain,
         "about": about,
     }
-    lists = {"unigrams": list(weights.unigrams.names), "bigrams": list(weights.bigrams.names)}
+    lists = {"unigrams": list(names.unigrams.names), "bigrams": list(names.bigrams.names)}
     active = np.flatnonzero(weights.theta)
     with replacing(path) as beside:
         if beside.suffix == ".json":
@@ -323,11 +323,6 @@ class ModelFile:
 
     about: _About
     weights: Weights
-
-    def coding(self) -> Coding:
-        """How the model reads sequences."""
-        held = self.about.coding
-        return Coding.read(held.n_columns, held.patterns, self.weights)
 
     def parameters(self) -> dict[str, Any]:
         """Those of the estimator that was trained."""
@@ -388,14 +383,15 @@ def _weights(header: _Whole, whole: int) -> Weights:
     vocabularies = Vocabulary(header.unigrams), Vocabulary(header.bigrams)
     if any(len(vocabulary) != len(set(vocabulary.names)) for vocabulary in vocabularies):
         raise ValueError("an observation is listed twice")
-    weights = Weights(np.zeros(0), header.labels, *vocabularies, header.plain)
-    if weights.layout.n_parameters > max(_MOST_PARAMETERS, _PER_BYTE * whole):
-        raise ValueError(f"it would have {weights.layout.n_parameters:,} parameters")
-    theta = weights.layout.zeros()
+    reads = header.about.coding
+    coding = Coding.read(reads.n_columns, reads.patterns, vocabularies, header.labels)
+    if coding.layout.n_parameters > max(_MOST_PARAMETERS, _PER_BYTE * whole):
+        raise ValueError(f"it would have {coding.layout.n_parameters:,} parameters")
+    theta = coding.layout.zeros()
     if active.size and not (active.min() >= 0 and active.max() < len(theta)):
         raise ValueError("a weight belongs to no feature")
     theta[active.astype(np.int64)] = values
-    return replace(weights, theta=theta)
+    return Weights(theta, coding)
 
 
 def _as_json(content: Any) -> bytes:

@@ -46,15 +46,11 @@ class Tagger:
         return read_model(path, cls._of_file)
 
     @classmethod
-    def _of_file(cls, content: ModelFile) -> Self:
+    def _of_file(cls, content: ModelFile, **parameters: Any) -> Self:
         """The model of a file."""
-        model = cls()
-        model._take(content)
+        model = cls(**parameters)
+        model.coding_, model.theta_ = content.weights.coding, content.weights.theta
         return model
-
-    def _take(self, content: ModelFile) -> None:
-        """Coding and weights of a file."""
-        self.coding_, self.theta_ = content.coding(), content.weights.theta
 
     def _fitted(self) -> Coding:
         """The coding."""
@@ -135,8 +131,7 @@ class Tagger:
     @property
     def weights_(self) -> Weights:
         """The weights with their names."""
-        coding = self._fitted()
-        return Weights(self.theta_, coding.labels, coding.unigrams, coding.bigrams, coding.plain)
+        return Weights(self.theta_, self._fitted())
 
     @property
     def n_columns_(self) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, compress, pairwise, repeat
 from numbers import Real
@@ -412,6 +412,11 @@ class Coding:
         return coding, coding._numbered(observed, tokens, labels)
 
     @property
+    def layout(self) -> Layout:
+        """Where each parameter of a model stands."""
+        return Layout(len(self.unigrams), len(self.bigrams), len(self.labels))
+
+    @property
     def plain(self) -> str | None:
         """Name of the bigram observation that holds everywhere, if there is one."""
         if self.n_columns is None:
@@ -472,10 +477,16 @@ class Coding:
         return {"n_columns": self.n_columns, "patterns": [p.line for p in self.patterns]}
 
     @classmethod
-    def read(cls, n_columns: int | None, lines: Sequence[str], weights: Weights) -> Coding:
+    def read(
+        cls,
+        n_columns: int | None,
+        lines: Sequence[str],
+        names: tuple[Vocabulary, Vocabulary],
+        labels: Any,
+    ) -> Coding:
         """The inverse of `to_json`; DataError where a line is damaged."""
         patterns = parse_patterns(lines, "the model's patterns") if lines else ()
-        return cls(n_columns, patterns, weights.unigrams, weights.bigrams, weights.labels)
+        return cls(n_columns, patterns, *names, labels)
 
 
 def _shape(n_columns: int | None) -> str:
@@ -487,21 +498,10 @@ def _shape(n_columns: int | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Parameters ``theta``, see `Layout`, and the observations and labels they belong to.
-
-    ``plain`` names the bigram observation that holds at every position.
-    """
+    """Parameters ``theta``, see `Layout`, and the observations and labels they belong to."""
 
     theta: FloatArray
-    labels: tuple[str, ...]
-    unigrams: Vocabulary
-    bigrams: Vocabulary
-    plain: str | None
-
-    @property
-    def layout(self) -> Layout:
-        """Where each parameter stands."""
-        return Layout(len(self.unigrams), len(self.bigrams), len(self.labels))
+    coding: Coding
 
     def named(self, top: int | None = None) -> Iterator[tuple[str, str | None, str, float]]:
         """Active features by falling |weight|: observation, label before or None, label, weight.
@@ -510,14 +510,15 @@ class Weights:
         """
         active = np.flatnonzero(self.theta)
         active = active[np.argsort(-np.abs(self.theta[active]), kind="stable")][:top]
-        n_labels, n_mu, labels = len(self.labels), self.layout.n_mu, self.labels
+        coding, n_mu = self.coding, self.coding.layout.n_mu
+        labels, n_labels = coding.labels, len(coding.labels)
         for at, weight in zip(active.tolist(), self.theta[active].tolist(), strict=True):
             if at < n_mu:
-                yield self.unigrams.names[at // n_labels], None, labels[at % n_labels], weight
+                yield coding.unigrams.names[at // n_labels], None, labels[at % n_labels], weight
             else:
                 x, pair = divmod(at - n_mu, n_labels**2)
                 before, y = divmod(pair, n_labels)
-                yield self.bigrams.names[x], labels[before], labels[y], weight
+                yield coding.bigrams.names[x], labels[before], labels[y], weight
 
     def table(self, top: int | None = None) -> DataFrame:
         """The same as a table: observation, label_before, label, weight."""
@@ -528,28 +529,25 @@ class Weights:
         series = zip(kinds.items(), columns, strict=True)
         return pd.DataFrame({name: pd.Series(c, dtype=kind) for (name, kind), c in series})
 
-    def moved_to(
-        self, labels: Sequence[str], unigrams: Vocabulary, bigrams: Vocabulary
-    ) -> FloatArray:
-        """The same weights for other vocabularies, zero for what is new there."""
-        layout = Layout(len(unigrams), len(bigrams), len(labels))
-        theta = layout.zeros()
-        mu, lam = layout.split(theta)
-        old_mu, old_lam = self.layout.split(self.theta)
-        y_from, y_to = _common(self.labels, Vocabulary(tuple(labels)))
-        u_from, u_to = _common(self.unigrams.names, unigrams)
-        b_from, b_to = _common(self.bigrams.names, bigrams)
+    def moved_to(self, coding: Coding) -> FloatArray:
+        """The same weights for another coding, zero for what is new there."""
+        theta = coding.layout.zeros()
+        mu, lam = coding.layout.split(theta)
+        old_mu, old_lam = self.coding.layout.split(self.theta)
+        y_from, y_to = _common(self.coding.labels, Vocabulary(coding.labels))
+        u_from, u_to = _common(self.coding.unigrams.names, coding.unigrams)
+        b_from, b_to = _common(self.coding.bigrams.names, coding.bigrams)
         mu[np.ix_(u_to, y_to)] = old_mu[np.ix_(u_from, y_from)]
         lam[np.ix_(b_to, y_to, y_to)] = old_lam[np.ix_(b_from, y_from, y_from)]
         return theta
 
     def compact(self) -> Weights:
         """The same model without the observations that have no active feature."""
-        mu, lam = self.layout.split(self.theta)
-        unigrams = self.unigrams.kept(mu.any(axis=1))
-        bigrams = self.bigrams.kept(lam.any(axis=(1, 2)))
-        theta = self.moved_to(self.labels, unigrams, bigrams)
-        return Weights(theta, self.labels, unigrams, bigrams, self.plain)
+        mu, lam = self.coding.layout.split(self.theta)
+        unigrams = self.coding.unigrams.kept(mu.any(axis=1))
+        bigrams = self.coding.bigrams.kept(lam.any(axis=(1, 2)))
+        coding = replace(self.coding, unigrams=unigrams, bigrams=bigrams)
+        return Weights(self.moved_to(coding), coding)
 
 
 def _common(names: Sequence[str], other: Vocabulary) -> tuple[IntArray, IntArray]:
