@@ -114,11 +114,14 @@ def make_letters_to_phonemes(
         n_labels=n_labels,
     )
     labels = sample_labels(data, theta, random_state=rng)
-    names = np.array([_letter(i) for i in range(n_observations)])[letters]
+    # a, b, ..., z, then a1, b1, ...
+    names = [chr(97 + i % 26) + (str(i // 26) if i >= 26 else "") for i in range(n_observations)]
     sounds_read = np.char.add("p", np.char.zfill(labels.astype(str), 2))
     cuts = offsets[1:-1]
     return GeneratedSequences(
-        rows=[[[name] for name in word.tolist()] for word in np.split(names, cuts)],
+        rows=[
+            [[name] for name in word.tolist()] for word in np.split(np.array(names)[letters], cuts)
+        ],
         labels=[word.tolist() for word in np.split(sounds_read, cuts)],
         data=replace(data, labels=labels),
         theta=theta,
@@ -232,11 +235,6 @@ def _drawn(weights: FloatArray, rng: np.random.Generator) -> IntArray:
     level = rng.random(len(weights)) * total[:, -1]
     chosen = (total <= level[:, None]).sum(axis=1)
     return np.asarray(np.minimum(chosen, weights.shape[1] - 1))
-
-
-def _letter(i: int) -> str:
-    """a, b, ..., z, then a1, b1, ..."""
-    return chr(97 + i % 26) + (str(i // 26) if i >= 26 else "")
 
 
 def _check_sizes(**sizes: int) -> None:

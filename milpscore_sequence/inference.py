@@ -141,11 +141,6 @@ def posterior_marginals(data: SequenceData | Prepared, theta: FloatArray) -> Flo
     return np.concatenate([done.marginals() for done in _swept(data, theta)])
 
 
-def pair_posteriors(data: SequenceData | Prepared, theta: FloatArray) -> FloatArray:
-    """p(y_{t-1} = y', y_t = y | x), shape (T, L, L) [t, y', y], zero at first positions."""
-    return np.concatenate([done.pairs() for done in _swept(data, theta, "dense")])
-
-
 @dataclass(frozen=True, eq=False)
 class Labelling:
     """One labelling of a sequence: labels (n,), and log p(y | x), at most 0 up to rounding."""
@@ -407,20 +402,6 @@ class Sweep:
         for index, found in self.by_logarithms:
             posterior[data.offsets[index] : data.offsets[index + 1]] = found.singles
         return posterior
-
-    def pairs(self) -> FloatArray:
-        """p(y_{t-1} = y', y_t = y | x), shape (T, L, L), 0 at first positions; of dense sweeps."""
-        self.back()
-        chain, data, position = self.chain, self.part.data, self.part.schedule.position
-        sets = self.part.bigrams.of_position[position]
-        joint = np.empty((data.n_positions, data.n_labels, data.n_labels))
-        joint[position] = (
-            chain.arriving[:, :, None] * chain.matrices[sets] * chain.leaving[:, None, :]
-        )
-        joint[data.first] = 0.0
-        for index, found in self.by_logarithms:
-            joint[data.offsets[index] : data.offsets[index + 1]] = found.pairs
-        return joint
 
 
 def sweep(part: Part, mu: FloatArray, lam: FloatArray, form: str = "auto") -> Sweep:
