@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore_show.plots.drawing import (
-    LEGEND_ABOVE,
-    PALETTE,
-    axes,
-    finish,
-    in_percent,
-    in_whole_numbers,
-    name_rows,
-    spaced,
-    styled,
-)
+from milpscore_show.plots import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +19,7 @@ if TYPE_CHECKING:
 _CLAIMS = {"optimal": ("o", "proved"), "gap": ("D", "gap"), "feasible": ("s", "nothing proved")}
 
 
-@styled
+@drawing.styled
 def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calibration") -> Axes:
     """The stated risk of each total as a line, the observed share with its interval as a point.
 
@@ -55,33 +45,33 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
             f"this is not a calibration table, it lacks {', '.join(sorted(missing))}: pass "
             "risk_table_ or what calibration_table returns"
         )
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     total, share = table["total"].to_numpy(float), table["observed"].to_numpy(float)
     reach = np.abs(np.stack([share - table["lower"], table["upper"] - share]))
     rows = table["rows"].to_numpy(float)
     ax.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
     if table["risk"].notna().all():
         mark = "." if len(total) <= 12 else ""
-        style: dict[str, Any] = {"color": PALETTE[0], "linewidth": 1.6, "marker": mark}
+        style: dict[str, Any] = {"color": drawing.PALETTE[0], "linewidth": 1.6, "marker": mark}
         ax.plot(total, table["risk"], label="risk stated by the card", **style)
     ax.errorbar(
         total, share, yerr=reach, fmt="none", ecolor="0.55", elinewidth=1.0, capsize=2.0, zorder=2
     )
     ax.scatter(
-        total, share, s=14 + 110 * rows / rows.max(), color=PALETTE[1], edgecolor="white",
+        total, share, s=14 + 110 * rows / rows.max(), color=drawing.PALETTE[1], edgecolor="white",
         linewidth=0.6, zorder=3, label="observed share, 95 % interval (area: rows)",
     )  # fmt: skip
     if len(total) == 1:
         ax.set_xlim(total[0] - 1, total[0] + 1)
     ax.set_ylim(-0.04, 1.04)
-    in_percent(ax.yaxis)
+    drawing.in_percent(ax.yaxis)
     if np.array_equal(total, np.rint(total)):
-        in_whole_numbers(ax.xaxis)
-    ax.legend(ncols=2, **LEGEND_ABOVE)
-    return finish(ax, title, "total (points)", "positive", pad=22)
+        drawing.in_whole_numbers(ax.xaxis)
+    ax.legend(ncols=2, **drawing.LEGEND_ABOVE)
+    return drawing.finish(ax, title, "total (points)", "positive", pad=22)
 
 
-@styled
+@drawing.styled
 def instability(intervals: RiskIntervals, ax: Axes | None = None) -> Axes:
     """The stated risk of each distinct row, and what cards made again state for it.
 
@@ -94,29 +84,32 @@ def instability(intervals: RiskIntervals, ax: Axes | None = None) -> Axes:
     intervals : RiskIntervals
         What :func:`milpscore.pools.risk_intervals` returns.
     """
-    ax, rows, means = axes(ax), intervals.rows, intervals.totals
+    ax, rows, means = drawing.axes(ax), intervals.rows, intervals.totals
     asked = f"{intervals.level:.0%} of {len(intervals.samples.made)} cards made again"
-    ends: dict[str, Any] = {
-        "color": "0.8",
-        "linewidth": 1.0,
-        "label": f"a single row, {asked}",
-        "zorder": 1,
-    }
-    ax.vlines(rows["risk"], rows["lower"], rows["upper"], **ends)
-    ends = {"color": PALETTE[0], "linewidth": 4.5, "label": "mean of the rows of a total"}
-    ax.vlines(means["risk"], means["lower"], means["upper"], **ends)
+    ax.vlines(
+        rows["risk"], rows["lower"], rows["upper"], color="0.8", linewidth=1.0, zorder=1,
+        label=f"a single row, {asked}",
+    )  # fmt: skip
+    ax.vlines(
+        means["risk"], means["lower"], means["upper"], color=drawing.PALETTE[0], linewidth=4.5,
+        label="mean of the rows of a total",
+    )  # fmt: skip
     if "pool_least" in means:
-        ends = {"color": PALETTE[1], "linewidth": 1.6, "label": "the same, all nearly best cards"}
-        ax.vlines(means["risk"], means["pool_least"], means["pool_most"], **ends)
+        ax.vlines(
+            means["risk"], means["pool_least"], means["pool_most"], color=drawing.PALETTE[1],
+            linewidth=1.6, label="the same, all nearly best cards",
+        )  # fmt: skip
     ax.plot([0, 1], [0, 1], color="0.3", linewidth=0.9, label="the card itself")
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
-    in_percent(ax.xaxis, ax.yaxis)
-    ax.legend(ncols=2, **LEGEND_ABOVE)
-    return finish(ax, "Instability", "risk the card states", "risk stated by other cards", pad=36)
+    drawing.in_percent(ax.xaxis, ax.yaxis)
+    ax.legend(ncols=2, **drawing.LEGEND_ABOVE)
+    return drawing.finish(
+        ax, "Instability", "risk the card states", "risk stated by other cards", pad=36
+    )
 
 
-@styled
+@drawing.styled
 def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
     """The best objective of every size, and down to where each is proved.
 
@@ -137,8 +130,8 @@ def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
     table = table[table["claim"] != "none"]
     if not len(table):
         raise NotApplicableError("no size has a card to draw: raise the time limit")
-    ax = axes(ax)
-    colour = PALETTE[0]
+    ax = drawing.axes(ax)
+    colour = drawing.PALETTE[0]
     sizes, best = table["max_terms"].to_numpy(), table["objective"].to_numpy()
     proved = np.where(np.isfinite(table["bound"]), table["bound"], 0.0)
     ax.step(sizes, best, where="post", color=colour, linewidth=1.6, label="best card")
@@ -156,14 +149,14 @@ def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
                     color=colour, markerfacecolor=fill, linestyle="none", zorder=3,
                     label=words + (", dominated" if dominated else ""),
                 )  # fmt: skip
-    in_whole_numbers(ax.xaxis)
+    drawing.in_whole_numbers(ax.xaxis)
     ax.legend()
     name = next(iter(front.results.values())).formulation
-    title = f"{spaced(name)}: the best card of every size"
-    return finish(ax, title, "terms allowed", "objective")
+    title = f"{drawing.spaced(name)}: the best card of every size"
+    return drawing.finish(ax, title, "terms allowed", "objective")
 
 
-@styled
+@drawing.styled
 def points_over_pool(
     pool: Pool,
     ax: Axes | None = None,
@@ -197,7 +190,7 @@ def points_over_pool(
         raise OptionError(f"max_columns must be at least 1, got {max_columns!r}")
     if not pool.cards:
         raise NotApplicableError(f"there is no card to draw: {pool.missing}")
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     ranges = pool.importance if by == "column" else pool.feature_importance
     ranges = ranges.assign(best=pool.points[0] if by == "column" else np.nan)
     used = ranges[ranges["share"] > 0].sort_values("share", ascending=False, kind="stable")
@@ -206,17 +199,17 @@ def points_over_pool(
     for row, (_, values) in zip(at, shown.iterrows(), strict=True):
         low, high = values["min_points"], values["max_points"]
         ax.barh(
-            row, high - low, left=low, height=0.55, color=PALETTE[0],
+            row, high - low, left=low, height=0.55, color=drawing.PALETTE[0],
             alpha=0.15 + 0.6 * values["share"], linewidth=0,
         )  # fmt: skip
-        ax.vlines([low, high], row - 0.275, row + 0.275, color=PALETTE[0], linewidth=1.6)
+        ax.vlines([low, high], row - 0.275, row + 0.275, color=drawing.PALETTE[0], linewidth=1.6)
         ax.annotate(
             _percent(values["share"]), (1.0, row), xycoords=("axes fraction", "data"),
             xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
         )  # fmt: skip
     if by == "column" and len(shown):
         ax.plot(
-            shown["best"], at, marker="o", markersize=5, color=PALETTE[1], linestyle="none",
+            shown["best"], at, marker="o", markersize=5, color=drawing.PALETTE[1], linestyle="none",
             label="best card",
         )  # fmt: skip
         ax.legend(
@@ -225,12 +218,12 @@ def points_over_pool(
     if len(shown):
         low, high = shown["min_points"].min(), shown["max_points"].max()
         ax.set_xlim(min(low, 0) - 0.5, max(high, 0) + 0.5)
-    name_rows(ax, [*map(str, shown.index)], "no card has points")
+    drawing.name_rows(ax, [*map(str, shown.index)], "no card has points")
     more = len(used) - len(shown)
     known = "all" if pool.complete else "some of the"
     title = f"Points over {known} {len(pool)} cards within {pool.epsilon:.3g}"
     words = "points; at the right: share of the cards that use it"
-    return finish(ax, title, words + (f"\n{more} more not shown" if more else ""), "")
+    return drawing.finish(ax, title, words + (f"\n{more} more not shown" if more else ""), "")
 
 
 def _percent(share: float) -> str:

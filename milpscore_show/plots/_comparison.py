@@ -11,29 +11,8 @@ import numpy as np
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
-from milpscore_show.plots.drawing import (
-    EARLIEST,
-    LEGEND_ABOVE,
-    LEGEND_BESIDE,
-    PALETTE,
-    Results,
-    axes,
-    bound_steps,
-    colour_of,
-    figure_of,
-    finish,
-    in_percent,
-    in_whole_numbers,
-    legend_entry,
-    legend_of_lines,
-    name_rows,
-    plain_log,
-    results_of,
-    spaced,
-    styled,
-    tidy,
-    wrapped,
-)
+from milpscore_show.plots import drawing
+from milpscore_show.plots.drawing import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +33,7 @@ _KINDS = {
 """Colour and hatch of each realisation's bars."""
 
 
-@styled
+@drawing.styled
 def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figure:
     """Bounds over time above, the coefficients of every formulation below.
 
@@ -70,12 +49,12 @@ def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figur
     NotApplicableError
         Where it has no results.
     """
-    known = results_of(comparison)
+    known = drawing.results_of(comparison)
     formulations = list(
         dict.fromkeys(name for (name, _), result in known.items() if result.coefficients.size)
     )
     lower = max(-(-len(formulations) // 2), 1)
-    figure = figure_of(None, 12.5, 4.2 + 4.8 * lower)
+    figure = drawing.figure_of(None, 12.5, 4.2 + 4.8 * lower)
     parts: Any = figure.subfigures(2, 1, height_ratios=[4.2, 4.8 * lower])
     top, bottom = parts
     bounds_over_time(comparison, top.add_subplot())
@@ -92,7 +71,7 @@ def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figur
 # --- bounds ---------------------------------------------------------------------------------------
 
 
-@styled
+@drawing.styled
 def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = None) -> Axes:
     """Best objective and proven bound of each exact solve, second by second.
 
@@ -110,24 +89,24 @@ def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = N
     NotApplicableError
         Where there is nothing to draw.
     """
-    known = results_of(results)
-    ax = axes(ax)
+    known = drawing.results_of(results)
+    ax = drawing.axes(ax)
     colours = _colours(known)
     drawn = [
         _draw_result(ax, kind, result, colours[name]) for (name, kind), result in known.items()
     ]
     if not any(drawn):
         raise NotApplicableError("no result has a card or a bound to draw: raise the time limit")
-    plain_log(ax)
+    drawing.plain_log(ax)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    ax.legend(handles=_legend_of_bounds(known), **LEGEND_BESIDE)
-    return finish(ax, "Best card and proven bound", "seconds of solving", "objective")
+    ax.legend(handles=_legend_of_bounds(known), **drawing.LEGEND_BESIDE)
+    return drawing.finish(ax, "Best card and proven bound", "seconds of solving", "objective")
 
 
 def _colours(known: Results) -> dict[str, str]:
     """A colour for each formulation, in their order."""
     names = dict.fromkeys(name for name, _ in known)
-    return {name: colour_of(k) for k, name in enumerate(names)}
+    return {name: drawing.colour_of(k) for k, name in enumerate(names)}
 
 
 def _draw_result(ax: Axes, kind: str, result: Result, colour: str) -> bool:
@@ -138,13 +117,13 @@ def _draw_result(ax: Axes, kind: str, result: Result, colour: str) -> bool:
     if kind in _MARKERS and result.card is not None:
         marker, size = _MARKERS[kind]
         ax.plot(
-            max(result.solve_seconds, EARLIEST), result.objective, marker=marker, markersize=size,
-            color=colour, markeredgecolor="white", linestyle="none", zorder=3,
+            max(result.solve_seconds, drawing.EARLIEST), result.objective, marker=marker,
+            markersize=size, color=colour, markeredgecolor="white", linestyle="none", zorder=3,
         )  # fmt: skip
         return True
     if kind != "exact":
         return False
-    seconds, best, bound = bound_steps(result)
+    seconds, best, bound = drawing.bound_steps(result)
     if np.isnan(best).all() and np.isnan(bound).all():
         return False
     ax.step(seconds, best, where="post", color=colour, linewidth=2.0)
@@ -160,15 +139,19 @@ def _legend_of_bounds(known: Results) -> list[Any]:
     for name, colour in _colours(known).items():
         exact = known.get((name, "exact"))
         claim = "" if exact is None else f" ({exact.claim})"
-        entries.append(legend_entry(spaced(name) + claim, color=colour, linewidth=4))
-    entries += legend_of_lines(linewidth=2.0, marker="o", markersize=5)
+        entries.append(
+            drawing.legend_entry(drawing.spaced(name) + claim, color=colour, linewidth=4)
+        )
+    entries += drawing.legend_of_lines(linewidth=2.0, marker="o", markersize=5)
     kinds = {kind for _, kind in known}
     if "relaxed" in kinds:
-        entries.append(legend_entry("LP bound", linewidth=1.2, linestyle=":"))
+        entries.append(drawing.legend_entry("LP bound", linewidth=1.2, linestyle=":"))
     for kind in (kind for kind in _MARKERS if kind in kinds):
         marker, size = _MARKERS[kind]
         entries.append(
-            legend_entry(f"{kind} rounding", marker=marker, markersize=size, linestyle="none")
+            drawing.legend_entry(
+                f"{kind} rounding", marker=marker, markersize=size, linestyle="none"
+            )
         )
     return entries
 
@@ -176,7 +159,7 @@ def _legend_of_bounds(known: Results) -> list[Any]:
 # --- coefficients ---------------------------------------------------------------------------------
 
 
-@styled
+@drawing.styled
 def coefficients(
     results: Comparison | Results | Result,
     ax: Axes | None = None,
@@ -204,7 +187,7 @@ def coefficients(
     NotApplicableError
         Where the formulation is not among the results, or has no coefficients.
     """
-    known = results_of(results)
+    known = drawing.results_of(results)
     if names is None:
         names = getattr(results, "names", None)
     name, values = _coefficients_of(known, formulation)
@@ -213,7 +196,7 @@ def coefficients(
     size = np.max(np.abs(list(values.values())), axis=0)
     used = np.flatnonzero(size > 1e-9)
     shown = np.sort(used[np.argsort(-size[used], kind="stable")[:max_columns]])
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     height = 0.84 / len(values)
     at = np.arange(len(shown), dtype=np.float64)
     for k, (kind, w) in enumerate(values.items()):
@@ -224,12 +207,12 @@ def coefficients(
         )  # fmt: skip
     for row in at[1:]:
         ax.axhline(row - 0.5, color="0.9", linewidth=0.8, zorder=0)
-    name_rows(ax, [labels[j] for j in shown], "no column has points")
+    drawing.name_rows(ax, [labels[j] for j in shown], "no column has points")
     more = len(used) - len(shown)
     if shown.size:  # above the axes: bars may lie anywhere inside
-        ax.legend(ncols=(len(values) + 1) // 2, **LEGEND_ABOVE)
+        ax.legend(ncols=(len(values) + 1) // 2, **drawing.LEGEND_ABOVE)
     words = "coefficient (points)" + (f"\n{more} smaller ones not shown" if more else "")
-    return finish(ax, f"{spaced(name)}: coefficients", words, "", pad=34)
+    return drawing.finish(ax, f"{drawing.spaced(name)}: coefficients", words, "", pad=34)
 
 
 def _coefficients_of(known: Results, formulation: str | None) -> tuple[str, dict[str, FloatArray]]:
@@ -258,7 +241,7 @@ _STYLES = ("-", "--", "-.", ":")
 _SHAPES = ("o", "s", "^", "D", "v", "X")
 
 
-@styled
+@drawing.styled
 def study_figure(table: DataFrame) -> Figure:
     """Accuracy over terms, a panel for each data set.
 
@@ -278,11 +261,13 @@ def study_figure(table: DataFrame) -> Figure:
         raise NotApplicableError("no solve of this study is done: there is nothing to draw yet")
     figure, panels = _panels(None, len(names), (4.6, 3.6))
     for ax, name in zip(panels, names, strict=True):
-        accuracy_over_terms(done[done["data"] == name], ax).set_title(wrapped(str(name), 44))
+        accuracy_over_terms(done[done["data"] == name], ax).set_title(
+            drawing.wrapped(str(name), 44)
+        )
     return figure
 
 
-@styled
+@drawing.styled
 def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
     """Mean accuracy over mean terms, a point for each model and point of its grid.
 
@@ -294,7 +279,7 @@ def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
         seeds.
     ax : Axes, optional
     """
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     held_out = table[table["test_accuracy"].notna()]
     measure, rows = ("test_accuracy", held_out) if len(held_out) else ("train_accuracy", table)
     grid = [name for name in rows.columns if str(name).startswith("parameters.")]
@@ -306,16 +291,16 @@ def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
         line, shape = _STYLES[k % len(_STYLES)], _SHAPES[k % len(_SHAPES)]
         ax.errorbar(
             terms.to_numpy()[order], mean.to_numpy()[order], yerr=spread.to_numpy()[order],
-            color=colour_of(k), linestyle=line, marker=shape,
+            color=drawing.colour_of(k), linestyle=line, marker=shape,
             markersize=max(10 - 3 * k, 4), linewidth=1, capsize=2, label=str(model),
         )  # fmt: skip
     words = "accuracy on held-out rows" if len(held_out) else "accuracy on training rows"
-    in_whole_numbers(ax.xaxis)
+    drawing.in_whole_numbers(ax.xaxis)
     ax.legend()
-    return finish(ax, "", "terms", words)
+    return drawing.finish(ax, "", "terms", words)
 
 
-@styled
+@drawing.styled
 def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
     """Draw a performance or data profile as steps, over a logarithmic axis.
 
@@ -333,25 +318,25 @@ def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
     shares = profile.loc[profile.index > 0]
     if shares.empty or not (shares.to_numpy() > 0).any():
         raise NotApplicableError("no solver solved any problem: raise the time limit")
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     reach = float(shares.index[-1])
     end = reach * max(1.05, (reach / float(shares.index[0])) ** 0.05)
     for k, name in enumerate(shares.columns):
         ax.step(
             [*shares.index, end], [*shares[name], shares[name].iloc[-1]], where="post",
-            color=colour_of(k), linestyle=_STYLES[k // len(PALETTE) % len(_STYLES)],
-            linewidth=1.8, label=spaced(str(name)),
+            color=drawing.colour_of(k), linestyle=_STYLES[k // len(drawing.PALETTE) % len(_STYLES)],
+            linewidth=1.8, label=drawing.spaced(str(name)),
         )  # fmt: skip
     ax.set_xlim(float(shares.index[0]), end)
-    plain_log(ax, 2.0 if ratios else 10.0)
+    drawing.plain_log(ax, 2.0 if ratios else 10.0)
     ax.set_ylim(0.0, 1.03)
-    ax.legend(**LEGEND_BESIDE)
+    ax.legend(**drawing.LEGEND_BESIDE)
     title = "Performance profile" if ratios else "Data profile"
     words = "ratio to the best solver" if ratios else "budget"
-    return finish(ax, title, words, "share of problems solved")
+    return drawing.finish(ax, title, words, "share of problems solved")
 
 
-@styled
+@drawing.styled
 def profiles_figure(profiles: Mapping[str, DataFrame], figure: Figure | None = None) -> Figure:
     """Performance profiles side by side.
 
@@ -371,11 +356,11 @@ def profiles_figure(profiles: Mapping[str, DataFrame], figure: Figure | None = N
     figure, panels = _panels(figure, len(shown), (6.2, 3.4))
     for ax, (name, profile) in zip(panels, shown.items(), strict=True):
         performance_profile(profile, ax)
-        ax.set_title(f"{spaced(name)}: time to a proof" if name else "Time to a proof")
+        ax.set_title(f"{drawing.spaced(name)}: time to a proof" if name else "Time to a proof")
     return figure
 
 
-@styled
+@drawing.styled
 def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     """Best objective and bound over time, one panel a set: the median and range over the seeds.
 
@@ -389,7 +374,7 @@ def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     return _over_time(curves, figure, {"objective": "-", "bound": "--"}, "objective")
 
 
-@styled
+@drawing.styled
 def gap_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     """What is open between best card and bound over time, one panel a set.
 
@@ -404,11 +389,11 @@ def gap_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     figure = _over_time(curves, figure, {"gap": "-"}, "gap")
     for ax in figure.axes:
         ax.set_ylim(-0.02, 1.02)
-        in_percent(ax.yaxis)
+        drawing.in_percent(ax.yaxis)
     return figure
 
 
-@styled
+@drawing.styled
 def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figure:
     """Performance profiles of a race, one per formulation, above its bounds over time.
 
@@ -424,7 +409,7 @@ def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figur
         return bound_curves(curves)
     sets = curves.curves["set"].nunique()
     above, below = 3.4, 3.0 * -(-sets // _across(sets)) + 0.6
-    figure = figure_of(None, max(4.2 * _across(sets), 6.2 * shown), above + below)
+    figure = drawing.figure_of(None, max(4.2 * _across(sets), 6.2 * shown), above + below)
     parts: Any = figure.subfigures(2, 1, height_ratios=[above, below])
     profiles_figure(profiles, parts[0])
     bound_curves(curves, parts[1])
@@ -442,7 +427,7 @@ def _panels(
     """So many panels of a size, in rows of three at most; no others are left in the figure."""
     across = _across(count)
     down = -(-count // across)
-    figure = figure_of(figure, size[0] * across, size[1] * down + more)
+    figure = drawing.figure_of(figure, size[0] * across, size[1] * down + more)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for ax in panels[count:]:
         ax.remove()
@@ -461,22 +446,22 @@ def _over_time(
     for ax, data in zip(panels, sets, strict=True):
         part = curves.curves[curves.curves["set"] == data]
         for k, name in enumerate(formulations):
-            _draw_curves(ax, part[part["formulation"] == name], colour_of(k), lines)
+            _draw_curves(ax, part[part["formulation"] == name], drawing.colour_of(k), lines)
         ax.set_xlim(first, curves.horizon)
-        plain_log(ax)
+        drawing.plain_log(ax)
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-        ax.set_title(wrapped(spaced(data), 44), fontsize="medium")
-        tidy(ax)
+        ax.set_title(drawing.wrapped(drawing.spaced(data), 44), fontsize="medium")
+        drawing.tidy(ax)
     across = _across(len(sets))
     for ax in panels[max(0, len(sets) - across) :]:
         ax.set_xlabel("seconds of solving")
     for ax in panels[::across]:
         ax.set_ylabel(words)
     entries = [
-        legend_entry(spaced(name), color=colour_of(k), linewidth=4)
+        drawing.legend_entry(drawing.spaced(name), color=drawing.colour_of(k), linewidth=4)
         for k, name in enumerate(formulations)
     ]
-    entries += legend_of_lines() if len(lines) > 1 else []
+    entries += drawing.legend_of_lines() if len(lines) > 1 else []
     figure.legend(handles=entries, loc="outside lower center", ncols=6)
     return figure
 

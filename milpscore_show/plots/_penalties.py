@@ -10,15 +10,7 @@ import numpy as np
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import ProxPenalty
-from milpscore_show.plots.drawing import (
-    PALETTE,
-    axes,
-    draw_map,
-    figure_of,
-    finish,
-    styled,
-    wrapped,
-)
+from milpscore_show.plots import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +33,7 @@ _TITLES = {
 # --- shapes ---------------------------------------------------------------------------------------
 
 
-@styled
+@drawing.styled
 def level_sets(
     penalties: Mapping[str, ProxPenalty] | None = None,
     *,
@@ -82,7 +74,7 @@ def level_sets(
         }
     x = np.linspace(-limit, limit, 161)
     pairs = np.stack(np.meshgrid(x, x), axis=-1)
-    figure = figure_of(figure, 3.6 * len(penalties), 3.9)
+    figure = drawing.figure_of(figure, 3.6 * len(penalties), 3.9)
     panels = np.atleast_1d(figure.subplots(1, len(penalties), sharey=True))
     for panel, (title, penalty) in zip(panels, penalties.items(), strict=True):
         values = np.apply_along_axis(penalty.value, 2, pairs)
@@ -90,9 +82,9 @@ def level_sets(
         edge = min(edge, float(penalty.value(np.array([limit, 0.0]))))
         unit = float(penalty.value(np.array([1.0, 0.0])))
         levels = edge * np.linspace(0.0, 1.0, 8)[1:]
-        panel.contour(x, x, values, levels=levels, colors=PALETTE[0], linewidths=0.9)
+        panel.contour(x, x, values, levels=levels, colors=drawing.PALETTE[0], linewidths=0.9)
         if 0 < unit < values.max():
-            panel.contour(x, x, values, levels=[unit], colors=PALETTE[1], linewidths=2.2)
+            panel.contour(x, x, values, levels=[unit], colors=drawing.PALETTE[1], linewidths=2.2)
         panel.axhline(0, color="0.85", linewidth=0.7, zorder=0)
         panel.axvline(0, color="0.85", linewidth=0.7, zorder=0)
         panel.set_aspect("equal")
@@ -102,7 +94,7 @@ def level_sets(
     return figure
 
 
-@styled
+@drawing.styled
 def prox_curves(
     penalties: Mapping[str, ProxPenalty] | None = None,
     ax: Axes | None = None,
@@ -144,7 +136,7 @@ def prox_curves(
                 f"the penalty {label!r} is not a sum over coefficients, so it has no curve: draw "
                 "its level_sets"
             )
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     x = np.linspace(-limit, limit, 2001)
     for level in range(-int(limit), int(limit) + 1):
         ax.axhline(level, color="0.92", linewidth=0.7, zorder=0)
@@ -152,20 +144,20 @@ def prox_curves(
     for k, (label, penalty) in enumerate(penalties.items()):
         ax.plot(
             x, penalty.prox(x, step), label=label,
-            color=PALETTE[k % len(PALETTE)], linewidth=1.8,
+            color=drawing.PALETTE[k % len(drawing.PALETTE)], linewidth=1.8,
             linestyle=("-", "--", "-.", (0, (1, 1)))[k % 4],
         )  # fmt: skip
     ax.set_aspect("equal")
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
     ax.legend(loc="upper left")
     words = "prox of the penalty" if step == 1 else f"prox of {step:g} times the penalty"
-    return finish(ax, "Proximity operators", "x", words)
+    return drawing.finish(ax, "Proximity operators", "x", words)
 
 
 # --- paths and grids ------------------------------------------------------------------------------
 
 
-@styled
+@drawing.styled
 def regularisation_path(
     path: ProximalPath,
     ax: Axes | None = None,
@@ -207,7 +199,7 @@ def regularisation_path(
     labels = list(names) if names is not None else [f"column {j + 1}" for j in range(w.shape[1])]
     if len(labels) != w.shape[1]:
         raise OptionError(f"{len(labels)} names for {w.shape[1]} columns: give one each")
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     size = np.abs(w).max(axis=0)
     used = np.flatnonzero(size > 0)
     leading = used[np.argsort(-size[used], kind="stable")[:max_labels]]
@@ -215,8 +207,8 @@ def regularisation_path(
         ax.plot(path.lams, w[:, j], color="0.75", linewidth=0.8, zorder=1)
     style = {}
     for rank, j in enumerate(leading.tolist()):
-        line = ("-", "--", ":")[(rank // len(PALETTE)) % 3]
-        style[j] = PALETTE[rank % len(PALETTE)]
+        line = ("-", "--", ":")[(rank // len(drawing.PALETTE)) % 3]
+        style[j] = drawing.PALETTE[rank % len(drawing.PALETTE)]
         ax.plot(path.lams, w[:, j], color=style[j], linestyle=line, linewidth=1.6, label=labels[j])
     ax.axhline(0, color="0.3", linewidth=0.8, zorder=0)
     if path.lams[-1] > 0:  # lam = 0 has no logarithm
@@ -229,7 +221,7 @@ def regularisation_path(
     _label_ends(ax, w[-1], leading.tolist(), labels, style)
     rest = len(used) - len(leading)
     words = "lam" + (f"\n{rest} smaller columns in grey" if rest else "")
-    return finish(ax, "Regularisation path", words, "coefficient")
+    return drawing.finish(ax, "Regularisation path", words, "coefficient")
 
 
 def _draw_levels(ax: Axes, w: FloatArray, unit: float) -> None:
@@ -256,7 +248,7 @@ def _label_ends(
     low, high = ax.get_ylim()
     order = sorted(leading, key=lambda j: ends[j])
     least = (high - low) * 0.045
-    texts = [wrapped(labels[j], 28) for j in order]
+    texts = [drawing.wrapped(labels[j], 28) for j in order]
     tall = least * np.array([1 + text.count("\n") for text in texts])
     # as near the ends as names of these heights can stand: least squares over ascending places
     centre = np.cumsum(tall) - 0.5 * tall
@@ -271,7 +263,7 @@ def _label_ends(
         )  # fmt: skip
 
 
-@styled
+@drawing.styled
 def facets_heat_maps(
     grid: FacetsGrid, *, measures: Sequence[str] | None = None, figure: Figure | None = None
 ) -> Figure:
@@ -296,7 +288,7 @@ def facets_heat_maps(
     """
     first = "cv_accuracy" if "cv_accuracy" in grid.table else "loss"
     chosen = (first, "integrity", "terms") if measures is None else tuple(measures)
-    figure = figure_of(figure, 4.6 * len(chosen), 4.0)
+    figure = drawing.figure_of(figure, 4.6 * len(chosen), 4.0)
     panels = np.atleast_1d(figure.subplots(1, len(chosen), sharey=True))
     for k, (measure, panel) in enumerate(zip(chosen, panels, strict=True)):
         heat_map(grid, measure, panel)
@@ -305,7 +297,7 @@ def facets_heat_maps(
     return figure
 
 
-@styled
+@drawing.styled
 def heat_map(grid: FacetsGrid, measure: str, ax: Axes | None = None) -> Axes:
     """Draw a measure of every model over gamma and alpha, with a colour bar; null models are grey.
 
@@ -326,10 +318,10 @@ def heat_map(grid: FacetsGrid, measure: str, ax: Axes | None = None) -> Axes:
         hint = " (pass cv= to facets_grid)" if measure.startswith("cv_") else ""
         known = ", ".join(str(name) for name in grid.table.columns)
         raise NotApplicableError(f"the grid has no {measure!r}{hint}; it has {known}")
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     values = np.ma.masked_where(grid.heat_map("null") > 0, grid.heat_map(measure))
     low, high = _range(measure, values)
-    bar = draw_map(ax, grid.gammas, grid.alphas, values, (low, high))
+    bar = drawing.draw_map(ax, grid.gammas, grid.alphas, values, (low, high))
     ax.set_xlabel("gamma, the unit of the coefficients")
     ax.set_ylabel("alpha = lam / gamma")
     ax.set_title(_TITLES.get(measure, measure.replace("_", " ")), fontsize="medium")

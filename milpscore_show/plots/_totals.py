@@ -12,16 +12,7 @@ from milpscore.core.errors import DataError
 from milpscore.data.checking import row_weights
 from milpscore.metrics import net_benefit
 from milpscore.scorecard.certified import round_up
-from milpscore_show.plots.drawing import (
-    LEGEND_ABOVE,
-    PALETTE,
-    axes,
-    cut_places,
-    finish,
-    in_percent,
-    in_whole_numbers,
-    styled,
-)
+from milpscore_show.plots import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +21,7 @@ _MOST_BINS = 40
 _RISKS = np.linspace(0.005, 0.99, 198)
 
 
-@styled
+@drawing.styled
 def roc_curve(
     y: npt.ArrayLike,
     totals: npt.ArrayLike,
@@ -68,7 +59,7 @@ def roc_curve(
 
     positive, score, mass = _rows(y, totals, weight)
     false, true, _ = roc_curve(positive, score, sample_weight=mass, drop_intermediate=False)
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     if not ax.lines:
         ax.plot([0, 1], [0, 1], color="0.55", linewidth=1, linestyle=":")
     if label:
@@ -77,14 +68,14 @@ def roc_curve(
     if threshold is not None:
         acted = mass * (score >= threshold)
         at = [acted[side].sum() / mass[side].sum() for side in (~positive, positive)]
-        ax.plot(*at, "o", color=PALETTE[1], markeredgecolor="white", zorder=3)
-    in_percent(ax.xaxis, ax.yaxis)
+        ax.plot(*at, "o", color=drawing.PALETTE[1], markeredgecolor="white", zorder=3)
+    drawing.in_percent(ax.xaxis, ax.yaxis)
     if label:
         ax.legend(loc="lower right")
-    return finish(ax, "ROC curve", "1 \u2212 specificity", "sensitivity")
+    return drawing.finish(ax, "ROC curve", "1 \u2212 specificity", "sensitivity")
 
 
-@styled
+@drawing.styled
 def decision_curve(
     y: npt.ArrayLike,
     risk: npt.ArrayLike,
@@ -120,7 +111,7 @@ def decision_curve(
     Vickers & Elkin, "Decision curve analysis", Medical Decision Making 26 (2006).
     """
     positive, stated, mass = _rows(y, risk, weight)
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     known = [np.asarray(each.get_ydata(), dtype=np.float64) for each in ax.lines]
     most = ax.get_xlim()[1] if known else 0.0
     if not known:
@@ -135,14 +126,16 @@ def decision_curve(
     top = max(float(each.max()) for each in (own, every, *known))
     ax.set_xlim(0, max(most, min(1.15 * float(stated.max()), 1.0)))
     ax.set_ylim(-0.25 * top, 1.08 * top)
-    in_percent(ax.xaxis)
+    drawing.in_percent(ax.xaxis)
     if label:
-        ax.legend(ncols=3, **LEGEND_ABOVE)
+        ax.legend(ncols=3, **drawing.LEGEND_ABOVE)
     pad = 22 if label else None
-    return finish(ax, "Decision curve", "risk from which one would act", "net benefit", pad=pad)
+    return drawing.finish(
+        ax, "Decision curve", "risk from which one would act", "net benefit", pad=pad
+    )
 
 
-@styled
+@drawing.styled
 def totals_by_class(
     y: npt.ArrayLike,
     totals: npt.ArrayLike,
@@ -181,26 +174,32 @@ def totals_by_class(
         np.bincount(place[side], weights=rows[side], minlength=len(middle))
         for side in (~positive, positive)
     )
-    ax = axes(ax)
+    ax = drawing.axes(ax)
     names = labels or (None, None)
-    ax.bar(middle, above, 0.84 * width, color=PALETTE[1], label=names[1])
+    ax.bar(middle, above, 0.84 * width, color=drawing.PALETTE[1], label=names[1])
     # hollow bars differ from full ones in black and white
-    hollow: dict[str, Any] = {"facecolor": "white", "edgecolor": PALETTE[0], "linewidth": 1.2}
+    hollow: dict[str, Any] = {
+        "facecolor": "white",
+        "edgecolor": drawing.PALETTE[0],
+        "linewidth": 1.2,
+    }
     ax.bar(middle, -below, 0.84 * width, **hollow, label=names[0])
     ax.axhline(0, color="0.1", linewidth=0.8)
     if threshold is not None:
-        at = cut_places(np.unique(total), np.array([threshold]), edges)
+        at = drawing.cut_places(np.unique(total), np.array([threshold]), edges)
         ax.axvline(
             at[0], color="0.1", linewidth=1.2, linestyle="--", label="threshold" if labels else None
         )
     most = 1.15 * max(above.max(), below.max(), 1)
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(-most, most)
-    in_whole_numbers(ax.xaxis, ax.yaxis, nbins=6)
+    drawing.in_whole_numbers(ax.xaxis, ax.yaxis, nbins=6)
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):.0f}")
     if labels:
-        ax.legend(ncols=3, **LEGEND_ABOVE)
-    return finish(ax, "Totals by class", "total (points)", "rows", pad=22 if labels else None)
+        ax.legend(ncols=3, **drawing.LEGEND_ABOVE)
+    return drawing.finish(
+        ax, "Totals by class", "total (points)", "rows", pad=22 if labels else None
+    )
 
 
 def _rows(

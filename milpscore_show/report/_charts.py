@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -19,18 +19,11 @@ from milpscore_show.plots import (
     bounds_over_time,
     calibration,
     decision_curve,
+    drawing,
     roc_curve,
     totals_by_class,
 )
-from milpscore_show.plots.drawing import (
-    PALETTE,
-    Results,
-    cut_places,
-    in_percent,
-    spaced,
-    tidy,
-    wrapped,
-)
+from milpscore_show.plots.drawing import Results
 from milpscore_show.report.figures import Cuts
 from milpscore_show.report.measures import (
     GRID,
@@ -48,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-BLUE, ORANGE, GREEN = PALETTE[:3]
+BLUE, ORANGE, GREEN = drawing.PALETTE[:3]
 _OF_SET = ((BLUE, "line blue", "-", "o"), (GREEN, "line green dashed", "--", "s"))
 """Colour, key of the legend, line and marker of the first set of data and the second."""
 
@@ -116,7 +109,7 @@ def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) 
         said += f" {name}: the mean distance from the stated risk is {value:.3f}."
     ax.set_xlabel("stated risk")
     ax.set_ylabel("observed share")
-    in_percent(ax.xaxis, ax.yaxis)
+    drawing.in_percent(ax.xaxis, ax.yaxis)
     legend.append(("line grey dotted", "as it should be: observed as stated"))
     title = "Calibration: observed share at each stated risk"
     return chart_of(figure, "fig-agreement", title, said, legend=tuple(legend))
@@ -162,7 +155,7 @@ def totals_chart(subject: Subject, cuts: Cuts) -> Chart:
     totals, rows = subject.totals[counted], subject.design.rows[counted]
     totals_by_class(subject.positive[counted], totals, ax, counts=rows, threshold=cut, labels=None)
     ax.lines[-1].set_gid("mark")
-    places = cut_places(np.unique(totals), cuts.thresholds, ax.get_xlim())
+    places = drawing.cut_places(np.unique(totals), cuts.thresholds, ax.get_xlim())
     said = (
         f"Rows at each total: {positive} upwards, {negative} downwards. The card's threshold is "
         f"{number(float(subject.card.threshold))}."
@@ -184,7 +177,7 @@ def calibration_chart(subject: Subject, table: DataFrame, pooled: str) -> Chart:
         drawn.remove()  # the legend below the picture says it
     total, observed = table["total"].to_numpy(float), table["observed"].to_numpy(float)
     positive = subject.names[1]
-    ax.set_ylabel(f"share of {wrapped(positive, 28)}")
+    ax.set_ylabel(f"share of {drawing.wrapped(positive, 28)}")
     stated = subject.card.risk is not None
     title = "Stated risk and observed share by total" if stated else "Observed share by total"
     said = (
@@ -238,7 +231,7 @@ def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
         ("band blue", "what is open between them"),
     ]
     legend += [("line blue dotted", "the bound of the LP")] * ((formulation, "relaxed") in results)
-    title = f"Best card and bound over time, {spaced(formulation)}"
+    title = f"Best card and bound over time, {drawing.spaced(formulation)}"
     return chart_of(figure, key, title, said, legend=tuple(legend))
 
 
@@ -265,7 +258,7 @@ def chart_of(
 
     for ax in figure.axes:
         ax.set_title("", loc="left")  # the page has one below the picture
-        tidy(ax)
+        drawing.tidy(ax)
     text = io.StringIO()
     with rc_context(_STYLE):
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date")))
@@ -291,8 +284,3 @@ def _moves(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, cuts: Cuts) -> FloatArr
     pixels = ax.transData.transform(np.column_stack([x, y]))
     points = (pixels - pixels[cuts.own]) * 72 / ax.figure.dpi
     return np.asarray(points * [1, -1])
-
-
-def moves_of(charts: Sequence[Chart], k: int) -> list[list[float]]:
-    """The k-th move of the mark of each chart, rounded for print."""
-    return [np.round(chart.moves[k], 1).tolist() for chart in charts]

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,8 @@ def report(
     subject = subject_of(
         card, X, y, sample_weight=sample_weight, class_weight=class_weight,
         certificate=certificate, program=program,
-    ).in_words(title, outcome)  # fmt: skip
+    )  # fmt: skip
+    subject = replace(subject, card=subject.card.with_words(None, title=title, outcome=outcome))
     subjects = {"Development" if subject.same_data else "These data": subject}
     if validation is not None:
         subjects["Validation"] = _validated(subject, validation, class_weight)
@@ -365,7 +367,7 @@ def _answer(
     """What the script shows at the k-th threshold."""
     label = tables.threshold_label(subject, cuts, k)
     own = " This is the card's threshold." if k == cuts.own else ""
-    on_curve, on_totals = charts.moves_of((curve, totals), k)
+    on_curve, on_totals = (np.round(each.moves[k], 1).tolist() for each in (curve, totals))
     return {
         "label": label,
         "text": f"Positive: {label}. Sensitivity {cuts.sensitivity[k]:.1%}, specificity "

@@ -58,10 +58,6 @@ class Subject:
         """Where a column of the card stands in the design; None where the data lack it."""
         return {name: j for j, name in enumerate(self.design.names)}.get(column)
 
-    def in_words(self, title: str | None, outcome: str | None) -> Subject:
-        """The same with what stands above the card, and what a positive answer says."""
-        return replace(self, card=self.card.with_words(None, title=title, outcome=outcome))
-
     @property
     def record(self) -> Mapping[str, Any]:
         """What is claimed and proved, by the names of tables and JSON."""
