@@ -70,7 +70,7 @@ def refits_of(
     assert program is not None  # see `why_not`
     cutting = cutting_of(subject)
     drawn = redrawn(
-        _Work(CardsAgain.of(program, random_state), _Measure(subject), cutting), bootstraps,
+        _Work(subject, CardsAgain.of(program, random_state), cutting), bootstraps,
         random_state=random_state, progress=progress,
     )  # fmt: skip
     kept = drawn.made
@@ -140,11 +140,11 @@ class _Kept(NamedTuple):
     risks: FloatArray | None  # mean risk of the rows of each total of the card; None without risks
 
 
-class _Measure:
-    """Measures cards that were made again, beside the card itself."""
+class _Work:
+    """Makes the card on a sample of the rows, and measures it beside the card itself."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
+    def __init__(self, subject: Subject, again: CardsAgain, cutting: Cutting | None) -> None:
+        self.subject, self.again, self.cutting = subject, again, cutting
         design, card = subject.design, subject.card
         self.weight = design.weight / design.weight.sum()
         self.answer = card.rule.positive(subject.totals)
@@ -152,7 +152,22 @@ class _Measure:
         self.frame = _features(subject)
         self.line = np.unique(subject.totals, return_inverse=True)[1]
 
-    def of(self, sample: Design, card: Scorecard) -> _Kept:
+    def __call__(self, random: np.random.Generator) -> _Kept:
+        sample = resampled(self.again.design, random) if self.cutting is None else self.cut(random)
+        return self.measured(sample, self.again.card(sample))
+
+    def cut(self, random: np.random.Generator) -> Design:
+        """A sample of the table, cut anew."""
+        assert self.cutting is not None
+        assert self.frame is not None
+        design = self.again.design
+        drawn = random.multinomial(int(np.sum(there := design.weight > 0)), there / there.sum())
+        rows = np.flatnonzero(drawn)
+        return self.cutting.design(
+            self.frame.iloc[rows], design.y[rows], sample_weight=design.weight[rows] * drawn[rows]
+        )
+
+    def measured(self, sample: Design, card: Scorecard) -> _Kept:
         """A card on its sample and on the rows themselves."""
         found = []
         for design in (sample, self.subject.design):
@@ -175,31 +190,6 @@ class _Measure:
             moved,
             risks,
         )
-
-
-@dataclass(frozen=True)
-class _Work:
-    """Makes the card on a sample, and measures it."""
-
-    again: CardsAgain
-    measure: _Measure
-    cutting: Cutting | None = None
-
-    def __call__(self, random: np.random.Generator) -> _Kept:
-        sample = resampled(self.again.design, random) if self.cutting is None else self.cut(random)
-        return self.measure.of(sample, self.again.card(sample))
-
-    def cut(self, random: np.random.Generator) -> Design:
-        """A sample of the table, cut anew."""
-        assert self.cutting is not None
-        assert self.measure.frame is not None
-        design = self.again.design
-        drawn = random.multinomial(int(np.sum(there := design.weight > 0)), there / there.sum())
-        rows = np.flatnonzero(drawn)
-        return self.cutting.design(
-            self.measure.frame.iloc[rows], design.y[rows],
-            sample_weight=design.weight[rows] * drawn[rows],
-        )  # fmt: skip
 
 
 def _finite_differences(kept: Sequence[Any], chosen: bool) -> dict[str, FloatArray]:

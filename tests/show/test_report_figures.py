@@ -519,8 +519,7 @@ class TestWholePage:
             assert again == Cutting(encoding=encoding)
             found = refits_of(own, 3, 0, progress=False)
             assert (found.made, found.anew) == (3, True)
-            work = refits_module._Work(redraws.CardsAgain.of(own.program, 0),
-                                       refits_module._Measure(own), again)  # fmt: skip
+            work = refits_module._Work(own, redraws.CardsAgain.of(own.program, 0), again)
             sample = work.cut(np.random.default_rng(3))
             assert sample.names != own.design.names
             drawn = np.random.default_rng(3).multinomial(ROWS, np.full(ROWS, 1 / ROWS))
