@@ -60,15 +60,12 @@ class Hub:
     def state(self) -> dict[str, Any]:
         """What a page shows."""
         with self._lock:
-            return {**view(self.desk), "search": self._search()}
-
-    def _search(self) -> dict[str, Any]:
-        running = self._running
-        return {
-            "running": running and running.says,
-            "waiting": [job.says for job in self._jobs],
-            "said": self._said,
-        }
+            search = {
+                "running": self._running and self._running.says,
+                "waiting": [job.says for job in self._jobs],
+                "said": self._said,
+            }
+            return {**view(self.desk), "search": search}
 
     def act(self, request: str | bytes) -> dict[str, Any]:
         """Do an edit and return what a page shows then; take back one that cannot be shown."""

@@ -160,10 +160,11 @@ def _answered(desk: Desk, losses: dict[str, float]) -> dict[str, Any]:
         "said": said, "brief": f"{figures.errors} errors",
         "threshold": {
             "total": float(least_positive(shown)),
-            "moved": desk.sheet.threshold is not None, "totals": _thinned(figures.totals),
+            "moved": desk.sheet.threshold is not None, "totals": _thinned(figures.totals).tolist(),
         },
         "roc": {
-            "curve": _curve(figures), "at": [1 - figures.specificity, figures.sensitivity],
+            "curve": np.round(_thinned(np.column_stack(figures.curve)), 5).tolist(),
+            "at": [1 - figures.specificity, figures.sensitivity],
             "says": f"At the threshold: sensitivity {shares['sensitivity']}, specificity "
                     f"{shares['specificity']}. Area under the curve {figures.auc:.3f}.",
         },
@@ -253,17 +254,10 @@ def file_name(title: str) -> str:
     return re.sub(r"\W+", "-", title).strip("-").lower()[:60] or "card"
 
 
-def _thinned(values: Any) -> list[float]:
-    """Return at most ``most`` of ascending values, the ends among them."""
-    if len(values) > MOST_POINTS:
-        values = values[np.linspace(0, len(values) - 1, MOST_POINTS).round().astype(int)]
-    return np.asarray(values, dtype=np.float64).tolist()  # type: ignore[no-any-return]
-
-
-def _curve(figures: Figures) -> list[list[float]]:
-    x, y = figures.curve
-    kept = np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int)
-    return [[round(float(a), 5), round(float(b), 5)] for a, b in zip(x[kept], y[kept], strict=True)]
+def _thinned(values: Any) -> Any:
+    """Return at most `MOST_POINTS` of ascending values, the ends among them."""
+    places = np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).round().astype(int)
+    return values[places]
 
 
 # ---------------------------------------------------------------- what leaves
