@@ -442,10 +442,7 @@ class Coding:
         return self._numbered(observe(self.patterns, tokens), tokens, labels)
 
     def _numbered(
-        self,
-        observed: tuple[Occurrences, Occurrences],
-        tokens: Tokens,
-        labels: Column | None,
+        self, observed: tuple[Occurrences, Occurrences], tokens: Tokens, labels: Column | None
     ) -> SequenceData:
         """Checked sequences in numbers."""
         unigrams, bigrams = observed

@@ -41,8 +41,6 @@ from milpscore.core.writing import data_output, replacing
 if TYPE_CHECKING:
     from milpscore_sequence import SparseCRF, Tagger
 
-_TABS = {True: "\t", False: None}
-
 crf_app = typer.Typer(
     help="Label sequences with a sparse linear-chain CRF.",
     no_args_is_help=True,
@@ -148,10 +146,11 @@ def train_command(
         warm_start=warm_start is not None,
         verbose=not quiet,
     )
+    separator = "\t" if tab else None
     with noting_interrupts() as interrupted, _told_warnings(quiet):
         try:
             given = [
-                read_sequences(path, separator=_TABS[tab])
+                read_sequences(path, separator=separator)
                 for path in (data, dev)
                 if path is not None
             ]
@@ -169,12 +168,7 @@ def train_command(
 
 @crf_app.command("tag")
 @grouped
-@featured(
-    "milpscore crf tag model.npz new.txt --out tagged.txt",
-    "out",
-    "posterior",
-    "n_best",
-)
+@featured("milpscore crf tag model.npz new.txt --out tagged.txt", "out", "posterior", "n_best")
 def tag_command(
     *,
     model: Path = MODEL,
@@ -285,7 +279,7 @@ def _loaded(model: Path, data: Path, tab: bool) -> tuple[Tagger, Any, Any, Any]:
             f"{str(model)!r} was trained on named features, which no file of columns has: apply it "
             "in Python"
         )
-    rows, _ = read_sequences(data, labelled=False, separator=_TABS[tab])
+    rows, _ = read_sequences(data, labelled=False, separator="\t" if tab else None)
     width = len(rows[0][0])
     if width not in (wanted, wanted + 1):
         raise DataError(

@@ -129,11 +129,7 @@ def make_letters_to_phonemes(
 
 
 def make_chunking(
-    n_tokens: int = 20_000,
-    random_state: Any = None,
-    *,
-    n_words: int = 9_000,
-    zipf: float = 1.0,
+    n_tokens: int = 20_000, random_state: Any = None, *, n_words: int = 9_000, zipf: float = 1.0
 ) -> GeneratedSequences:
     """Make sentences with a word and a part-of-speech column and the 17 labels of text chunking.
 

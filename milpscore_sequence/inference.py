@@ -21,14 +21,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore_sequence._data import (
-    IdArray,
-    Part,
-    Prepared,
-    SequenceData,
-    pointer,
-    prepare,
-)
+from milpscore_sequence._data import IdArray, Part, Prepared, SequenceData, pointer, prepare
 
 # |mu| + |lambda| at a position up to which exp, its products and quotients stay in range: the
 # scaled vectors then differ by at most exp(300) within, their products by exp(600).
