@@ -161,6 +161,7 @@ def report(
     refused = why_not(subject, bootstraps)
     refits = None if refused else refits_of(subject, bootstraps, random_state, progress)
     again = refits if refits and refits.made else None
+    rows = {name: tables.gathered(each) for name, each in subjects.items()}
     checks, remarks = tables.checks_table(subject)
     results = {} if comparison is None else comparison.results
     proof = proof_of(subject, verification)
@@ -192,8 +193,8 @@ def report(
         people=tables.population_tables(subjects),
         checks=checks,
         remarks=remarks,
-        **_figures_part(subjects, again, random_state),
-        **_groups_part(subjects, risk_groups),
+        **_figures_part(subjects, rows, again, random_state),
+        **_groups_part(subjects, rows, risk_groups),
         subgroups=[]
         if by is None
         else tables.subgroups_tables(subjects, by, random_state).values(),
@@ -308,12 +309,12 @@ def _stability_part(subject: Subject, again: Refits | None, pool: Any) -> dict[s
 
 
 def _figures_part(
-    subjects: Mapping[str, Subject], again: Refits | None, random_state: int
-) -> dict[str, Any]:
+    subjects: Mapping[str, Subject], rows: Mapping[str, Gathered], again: Refits | None,
+    random_state: int,
+) -> dict[str, Any]:  # fmt: skip
     """Measures, charts, the confusion matrix and the other thresholds."""
     first, subject = next(iter(subjects.items()))
     several = len(subjects) > 1
-    rows = {name: tables.gathered(each) for name, each in subjects.items()}
     done = {name: performance_of(given, random_state) for name, given in rows.items()}
     found, areas = {}, {}
     for name, (figures, roc) in done.items():
@@ -349,9 +350,10 @@ def _figures_part(
     }  # fmt: skip
 
 
-def _groups_part(subjects: Mapping[str, Subject], asked: Sequence[float] | None) -> dict[str, Any]:
+def _groups_part(
+    subjects: Mapping[str, Subject], rows: Mapping[str, Gathered], asked: Sequence[float] | None
+) -> dict[str, Any]:
     """Risk groups, cuts, and what acting by the card is worth."""
-    rows: dict[str, Gathered] = {name: tables.gathered(each) for name, each in subjects.items()}
     groups, cuts = tables.groups_tables(subjects, rows, asked)
     return {
         "groups": groups, "cuts_table": cuts, "benefit_chart": charts.benefit_chart(rows),

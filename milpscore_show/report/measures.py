@@ -107,6 +107,11 @@ class Gathered:
         own = self.answer if self.risk is None else self.risk
         return np.tile(own.astype(np.float64), 2)
 
+    def worth(self, *part: Any) -> float:
+        """How many rows of equal weight a part of (2, m) is worth: a class, some totals, or all."""
+        square = float(self.square[part].sum())
+        return float(self.mass[part].sum()) ** 2 / square if square > 0 else 0.0
+
     @property
     def whole(self) -> bool:
         """Whether there are rows of both classes."""
@@ -281,13 +286,13 @@ def at_cut(given: Gathered, answer: BoolArray) -> dict[str, Estimate]:
     """Shares and likelihood ratios of positive answers at some totals (m,)."""
     inside = [given.mass[:, side].sum(axis=1) for side in (answer, ~answer)]
     (false, true), (rejected, missed) = inside
-    (n_negative, n_positive), every = _effective(given, ~np.zeros_like(answer)), given.mass.sum()
+    every, n_negative, n_positive = given.mass.sum(), given.worth(0), given.worth(1)
     found = {
         "sensitivity": _share(true, true + missed, n_positive),
         "specificity": _share(rejected, false + rejected, n_negative),
-        "ppv": _share(true, true + false, _rows(given, answer)),
-        "npv": _share(rejected, rejected + missed, _rows(given, ~answer)),
-        "error": _share(false + missed, every, _rows(given, ~np.zeros_like(answer))),
+        "ppv": _share(true, true + false, given.worth(slice(None), answer)),
+        "npv": _share(rejected, rejected + missed, given.worth(slice(None), ~answer)),
+        "error": _share(false + missed, every, given.worth()),
     }
     sensitivity, specificity = found["sensitivity"].value, found["specificity"].value
     found["lr_positive"] = _ratio(sensitivity, 1 - specificity, n_positive, n_negative)
@@ -300,26 +305,13 @@ def in_group(given: Gathered, inside: BoolArray) -> dict[str, Any]:
     (negative, positive), (of_negative, of_positive) = (
         mass.sum(axis=1) for mass in (given.mass[:, inside], given.mass)
     )
-    n_negative, n_positive = _effective(given, ~np.zeros_like(inside))
+    n_negative, n_positive = given.worth(0), given.worth(1)
     return {
         "rows": int(given.rows[:, inside].sum()),
         "events": int(given.rows[1, inside].sum()),
-        "observed": _share(positive, positive + negative, _rows(given, inside)),
+        "observed": _share(positive, positive + negative, given.worth(slice(None), inside)),
         "lr": _ratio(positive / of_positive, negative / of_negative, n_positive, n_negative),
     }
-
-
-def _effective(given: Gathered, inside: BoolArray) -> tuple[float, float]:
-    """How many rows of equal weight each class is worth among some totals."""
-    mass, square = given.mass[:, inside].sum(axis=1), given.square[:, inside].sum(axis=1)
-    negative, positive = (mass**2 / np.where(square > 0, square, 1.0)).tolist()
-    return negative, positive
-
-
-def _rows(given: Gathered, inside: BoolArray) -> float:
-    """How many rows of equal weight some totals are worth."""
-    mass, square = given.mass[:, inside].sum(), given.square[:, inside].sum()
-    return float(mass**2 / square) if square > 0 else 0.0
 
 
 def _share(part: float, whole: float, rows: float) -> Estimate:
