@@ -80,8 +80,9 @@ class Figures:
     @property
     def auc(self) -> float:
         """The area under the curve."""
-        x, y = self.curve
-        return float(np.trapezoid(y, x))
+        from sklearn.metrics import auc
+
+        return float(auc(*self.curve))
 
 
 AnyFigures: TypeAlias = Figures | TimedFigures
