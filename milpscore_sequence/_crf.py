@@ -18,21 +18,12 @@ from milpscore.core.clock import Clock
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
 from milpscore.metrics import integrity
+from milpscore_sequence import training
 from milpscore_sequence._files import KEPT, ModelFile, save_model
 from milpscore_sequence._measures import token_accuracy
 from milpscore_sequence._tagging import Tagger
 from milpscore_sequence._whole_gradient import check_penalty
 from milpscore_sequence.coding import Coding
-from milpscore_sequence.training import (
-    DELTA,
-    NUMBERS,
-    TOL,
-    TRAINERS,
-    TraceRow,
-    TrainResult,
-    check_ranges,
-    train,
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -112,8 +103,8 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
     patterns: Any = None
     min_count: int = 1
     max_iterations: int = 1000
-    tol: float = TOL
-    delta: float = DELTA
+    tol: float = training.TOL
+    delta: float = training.DELTA
     time_limit: float | None = None
     patience: int | None = None
     errors_every: int = 0
@@ -161,7 +152,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         if self.warm_start and hasattr(self, "coding_"):
             start = self.weights_.moved_to(coding)
         alone = self.penalty is not None
-        result = train(
+        result = training.train(
             data,
             self.solver,
             penalty=self.penalty,
@@ -262,11 +253,11 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         model = super()._of_file(content, **content.parameters())
         for name in KEPT:
             setattr(model, f"{name}_", getattr(content.about, name))
-        model.trace_ = TraceRow.table(content.about.trace)
+        model.trace_ = training.TraceRow.table(content.about.trace)
         model.classes_ = np.array(model.coding_.labels, dtype=object)
         return model
 
-    def _keep(self, coding: Coding, result: TrainResult) -> None:
+    def _keep(self, coding: Coding, result: training.TrainResult) -> None:
         """Take over what was trained."""
         self.coding_ = coding
         self.classes_ = np.array(coding.labels, dtype=object)
@@ -275,7 +266,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         self.status_ = str(result.termination)
         self.n_iter_ = result.trace[-1].iteration
         self.seconds_ = result.seconds
-        self.trace_ = TraceRow.table(result.trace)
+        self.trace_ = training.TraceRow.table(result.trace)
         looked = [row for row in result.trace if not np.isnan(row.dev_token_error)]
         best = min(looked, key=lambda row: row.dev_token_error, default=None)
         self.best_iteration_ = None if best is None else best.iteration
@@ -295,7 +286,7 @@ class Watch:
     fewest: float = np.inf
     since: int = 0
 
-    def __call__(self, row: TraceRow) -> bool:
+    def __call__(self, row: training.TraceRow) -> bool:
         """Look at a row of the trace; whether to stop."""
         if self.verbose:
             sys.stderr.write(f"{row}\n")
@@ -310,11 +301,11 @@ def _check_parameters(model: SparseCRF) -> None:
     """Refuse parameters outside their ranges, naming the parameter and its range."""
     whole = {"min_count": 1, "max_iterations": 0, "errors_every": 0}
     limit, patience = model.time_limit, model.patience
-    check_ranges(
+    training.check_ranges(
         model,
-        NUMBERS if limit is None else (*NUMBERS, "time_limit"),
+        training.NUMBERS if limit is None else (*training.NUMBERS, "time_limit"),
         whole if patience is None else {**whole, "patience": 1},
     )
-    TRAINERS.name_of(model.solver)
+    training.TRAINERS.name_of(model.solver)
     if model.penalty is not None:
         check_penalty(model.penalty)

@@ -19,17 +19,8 @@ from milpscore.core.errors import DataError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.writing import printable, write_text
-from milpscore.scorecard import Scorecard
+from milpscore.scorecard import Scorecard, rendering
 from milpscore.scorecard.questions import order_of_rows
-from milpscore.scorecard.rendering import (
-    answers,
-    attainable_totals,
-    card_html,
-    card_style,
-    least_positive,
-    reading_sentences,
-    templates,
-)
 from milpscore_show.plots.drawing import Results, results_of
 from milpscore_show.report import BOOTSTRAPS, _charts as charts, tables
 from milpscore_show.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of
@@ -170,15 +161,15 @@ def report(
             "subgroups": by is not None}  # fmt: skip
     there = {"card", "data", "performance", *(name for name, v in known.items() if v)}
     there |= {"certificate"} if subject.record.get("claim") is not None else set()
-    page: str = templates("milpscore_show.report")("page.html").render(
+    page: str = rendering.templates("milpscore_show.report")("page.html").render(
         version=__version__,
         dash=tables.DASH,
         warning=WARNING,
-        card_style=card_style(),
+        card_style=rendering.card_style(),
         subject=subject,
         subjects=subjects,
         about={
-            "Outcome": answers(subject.card)[1],
+            "Outcome": rendering.answers(subject.card)[1],
             "Population": population or "not stated",
             "Author": author or "not stated",
             "Date": date or datetime.date.today().isoformat(),
@@ -249,11 +240,11 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
     card = subject.card
     lines = sum(map(len, card.rows)) + (len(card.risk.edges) + 1 if card.risk else 0)
     size = "" if lines <= ONE_COLUMN else (" dense" if lines <= ONE_PAGE else " long")
-    foot = [*reading_sentences(card), proof.headline, *([proof.own] if proof.own else [])]
+    foot = [*rendering.reading_sentences(card), proof.headline, *([proof.own] if proof.own else [])]
     if card.risk is not None:
         foot.append("Blue bars: the stated risk.")
     foot += _asked(subject)
-    sheet = card_html(card, foot, styled=False)
+    sheet = rendering.card_html(card, foot, styled=False)
     return {
         "title": printable(card.title), "size": size, "sheet": sheet, "proof": proof,
         "boxes_json": _in_script(_boxes(card)),
@@ -286,12 +277,12 @@ def _boxes(card: Scorecard) -> dict[str, Any]:
          for k, row in [*own, *((-1, row) for row in printed if row.kind == "missing")]]
         for own, printed in zip(kept, card.rows, strict=True)
     ]  # fmt: skip
-    negative, positive = answers(card)
+    negative, positive = rendering.answers(card)
     risk = None
     if card.risk is not None and card.risk.link == "logistic":
         risk = [float(card.fitted_rule.threshold), card.risk.scale]
-    whole = attainable_totals(card) is not None
-    return {"features": features, "cut": float(least_positive(card)), "risk": risk,
+    whole = rendering.attainable_totals(card) is not None
+    return {"features": features, "cut": float(rendering.least_positive(card)), "risk": risk,
             "answers": [negative, positive], "tolerance": 0 if whole else 1e-9}  # fmt: skip
 
 

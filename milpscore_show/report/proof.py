@@ -11,13 +11,7 @@ from milpscore.certificate import Verification
 from milpscore.core.errors import listing
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.core.writing import printable
-from milpscore.scorecard.claims import (
-    changed_cards,
-    errors_proved,
-    few_events,
-    kind_of_cards,
-    objective_proved,
-)
+from milpscore.scorecard import claims
 from milpscore.scorecard.rendering import finite, number, rounded_down
 from milpscore.verify import evaluate
 from milpscore_show.report.subject import Subject
@@ -138,15 +132,15 @@ def _recomputed(subject: Subject, loss: float, penalty: float) -> list[tuple[str
 def _proved(subject: Subject, bound: float) -> tuple[list[str], bool]:
     """What no card does, without full stops, and whether it is said in errors."""
     record, allowed = subject.record, subject.allowed
-    kind, here = changed_cards(record) or kind_of_cards(allowed), " on these data"
-    if allowed is None and not changed_cards(record):
+    kind, here = claims.changed_cards(record) or claims.kind_of_cards(allowed), " on these data"
+    if allowed is None and not claims.changed_cards(record):
         formulation = printable(str(record.get("formulation", ""))).replace("_", "-")
         kind = f"that the program {formulation!r} allowed (its limits are not in the card's file)"
     if _counts_errors(subject):
         design, penalty = subject.design, float(record["penalty"])
-        if said := errors_proved(kind, allowed, bound, penalty, design.weight, design.rows):
+        if said := claims.errors_proved(kind, allowed, bound, penalty, design.weight, design.rows):
             return [said[0] + here, *said[1:]], True
-    return [objective_proved(kind, {**record, "allowed": allowed}, bound) + here], False
+    return [claims.objective_proved(kind, {**record, "allowed": allowed}, bound) + here], False
 
 
 def _this_card(subject: Subject) -> str:
@@ -166,7 +160,7 @@ def _rest(
 ) -> tuple[str, ...]:
     """Where the bound holds, whose it is, and how to prove it again."""
     record: Mapping[str, Any] = subject.record
-    said = [few] if (few := few_events(record)) else []
+    said = [few] if (few := claims.few_events(record)) else []
     caveat = record.get("caveat")
     if caveat and bound is not None:
         said.append(f"The bound holds {printable(str(caveat)).rstrip('.')}.")
