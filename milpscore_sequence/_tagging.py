@@ -71,7 +71,8 @@ class Tagger:
         """
         with uncollected():
             data = self.encode(X)
-            return self.coding_.spell(viterbi(data, self.theta_), data.offsets)
+            labels, codes = self.coding_.labels, viterbi(data, self.theta_).tolist()
+            return in_sequences([labels[code] for code in codes], data.offsets)
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
         """The probability of every label at every position.
@@ -146,7 +147,12 @@ class Tagger:
         top : int, optional
             Maximal number.
         """
-        return self.weights_.table(top)
+        import pandas as pd
+
+        columns = list(zip(*self.weights_.named(top), strict=True)) or [()] * 4
+        kinds = {"observation": object, "label_before": object, "label": object, "weight": float}
+        series = zip(kinds.items(), columns, strict=True)
+        return pd.DataFrame({name: pd.Series(c, dtype=kind) for (name, kind), c in series})
 
     def dump(self, top: int | None = None) -> Iterator[str]:
         """The same as lines, parted by tabs; a # stands for the label before of unigrams.

@@ -72,10 +72,6 @@ class Face:
         )
         return Iterate(theta, objective.penalised(theta, smooth), gradient)
 
-    def slope(self, here: Iterate) -> FloatArray:
-        """The least subgradient."""
-        return least_subgradient(here.theta, here.gradient, self.objective.rho1)
-
 
 class Memory:
     """The last pairs (step, change of gradient) on the working coordinates."""
@@ -141,7 +137,7 @@ def descended(
     """At most ``steps`` steps of OWL-QN from ``here``, until the slope is as ``wanted``."""
     # Fewer where no step lowers the objective, one without memory included, or time is up.
     for _ in range(steps):
-        slope = face.slope(here)
+        slope = least_subgradient(here.theta, here.gradient, face.objective.rho1)
         if float(np.linalg.norm(slope)) <= wanted or recorder.clock.is_up:
             break
         found = _searched(face, here, slope, memory)

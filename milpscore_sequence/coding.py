@@ -10,10 +10,9 @@ from functools import cached_property
 from itertools import chain, compress, pairwise, repeat
 from numbers import Real
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
@@ -25,9 +24,6 @@ from milpscore_sequence.patterns import (
     parse_patterns,
     resolve_patterns,
 )
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 PLAIN = "b"
 """The plain bigram of data with named features."""
@@ -465,10 +461,6 @@ class Coding:
             labels=codes,
         )
 
-    def spell(self, codes: npt.NDArray[np.integer[Any]], offsets: IntArray) -> list[list[str]]:
-        """Labels of all positions as texts, sequence by sequence."""
-        return in_sequences([self.labels[code] for code in codes.tolist()], offsets)
-
     def to_json(self) -> dict[str, Any]:
         """What, beside vocabularies and labels, makes the coding."""
         return {"n_columns": self.n_columns, "patterns": [p.line for p in self.patterns]}
@@ -516,15 +508,6 @@ class Weights:
                 x, pair = divmod(at - n_mu, n_labels**2)
                 before, y = divmod(pair, n_labels)
                 yield coding.bigrams.names[x], labels[before], labels[y], weight
-
-    def table(self, top: int | None = None) -> DataFrame:
-        """The same as a table: observation, label_before, label, weight."""
-        import pandas as pd
-
-        columns = list(zip(*self.named(top), strict=True)) or [()] * 4
-        kinds = {"observation": object, "label_before": object, "label": object, "weight": float}
-        series = zip(kinds.items(), columns, strict=True)
-        return pd.DataFrame({name: pd.Series(c, dtype=kind) for (name, kind), c in series})
 
     def moved_to(self, coding: Coding) -> FloatArray:
         """The same weights for another coding, zero for what is new there."""

@@ -142,9 +142,10 @@ def report_command(
         _timed_report(card, data, known, written, by, out)
         return
     from milpscore.certificate import verify_certificate
+    from milpscore.comparison import compare as compare_programs
     from milpscore.pools import pool as find_pool
     from milpscore_show.report import report
-    from milpscore_show.report.subject import compared_again, program_again
+    from milpscore_show.report.subject import program_again
 
     given, proof = _subject(card, certificate)
     edges = None if risk_groups is None else [_risk(text) for text in names_of(risk_groups)]
@@ -167,9 +168,11 @@ def report_command(
         if proof is not None and (compare or pool is not None):
             program = program_again(proof, X, y, **weights)
             if compare:
-                comparison = compared_again(
-                    program, time_limit=time_limit, random_state=seed, progress=output.progress
-                )
+                comparison = compare_programs(
+                    program.statement.design, formulations=[program.formulation],
+                    arguments={program.formulation: dict(program.arguments)}, cv=None,
+                    time_limit=time_limit, random_state=seed, progress=output.progress,
+                )  # fmt: skip
             if pool is not None:
                 found = find_pool(
                     program, epsilon=pool, time_limit=time_limit, progress=output.progress

@@ -185,12 +185,6 @@ def _missing(subject: Subject, side: BoolArray, feature: str) -> int | None:
 # ---------------------------------------------------------------- subgroups
 
 
-def values_of(subject: Subject, by: Any) -> tuple[str, pd.Series[Any]]:
-    """What a subgroup is called, and each row's value."""
-    merged = subject.design.counts is not None
-    return named_values(by, subject.raw, len(subject.design.y), merged)
-
-
 def named_values(
     by: Any, table: pd.DataFrame | None, rows: int, merged: bool = False
 ) -> tuple[str, pd.Series[Any]]:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.certificate import Certificate
-from milpscore.comparison import Comparison, compare
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
@@ -29,7 +28,6 @@ from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards, risk_scale, shown_card
 from milpscore.scorecard.claims import known_limits
 from milpscore.scorecard.rendering import class_names, finite
-from milpscore.solvers.options import Options
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,22 +289,3 @@ def program_again(
     card = card_of(proof)
     design = design_of(card, range(len(card.columns)), X, y, sample_weight, class_weight)
     return restate(proof.statement, design)
-
-
-def compared_again(
-    program: Program,
-    *,
-    time_limit: float = Options.time_limit,
-    random_state: int = 0,
-    progress: bool | None = None,
-) -> Comparison:
-    """What :func:`milpscore.compare` answers for a program."""
-    return compare(
-        program.statement.design,
-        formulations=[program.formulation],
-        arguments={program.formulation: dict(program.arguments)},
-        time_limit=time_limit,
-        cv=None,
-        random_state=random_state,
-        progress=progress,
-    )

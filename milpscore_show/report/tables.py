@@ -28,7 +28,7 @@ from milpscore_show.report.measures import (
     net_benefits,
     performance_of,
 )
-from milpscore_show.report.population import characteristics, missing_lines, splitter, values_of
+from milpscore_show.report.population import characteristics, missing_lines, named_values, splitter
 from milpscore_show.report.refits import Refits
 from milpscore_show.report.subject import Subject
 
@@ -171,16 +171,16 @@ def subgroups_tables(
     subjects: Mapping[str, Subject], by: Any, random_state: int
 ) -> dict[str, Table]:
     """The measures of every subgroup, a table for each set of data that knows it."""
-    split, tables, title = None, {}, ""
+    split, tables = None, {}
     for name, subject in subjects.items():
-        if split is not None and not isinstance(by, str):
-            named = getattr(by, "name", None)
-            known = subject.raw is not None and named in subject.raw.columns
-            if not known:
+        own = by
+        if split is not None and not isinstance(by, str):  # of other rows the column of its name
+            own = getattr(by, "name", None)
+            if subject.raw is None or own not in subject.raw.columns:
                 continue
-            title, values = values_of(subject, str(named))
-        else:
-            title, values = values_of(subject, by)
+            own = str(own)
+        design = subject.design
+        title, values = named_values(own, subject.raw, len(design.y), design.counts is not None)
         split = split or splitter(values)
         rows = []
         for label, inside in split(values):
