@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from milpscore.core.design import IntArray
 from milpscore.core.errors import DataError, OptionError
@@ -371,8 +371,7 @@ def _content(path: Path, what: str) -> tuple[_Whole, int]:
         for name in ("unigrams", "bigrams")
     }
     header = parsed(text, _Header, what, whole)
-    plain = {name: getattr(header, name) for name in _Header.__struct_fields__}
-    return _Whole(**plain, **names, **lists), whole
+    return _Whole(**structs.asdict(header), **names, **lists), whole
 
 
 def _weights(header: _Whole, whole: int) -> Weights:
@@ -406,12 +405,8 @@ def _penalty_to_json(penalty: Any) -> dict[str, Any] | None:
     name = next((name for name, kind in PENALTIES.items() if kind is type(penalty)), None)
     if name is None or not is_dataclass(penalty):
         return {"name": repr(penalty), "fields": None}
-    arguments = {
-        field.name: getattr(penalty, field.name) for field in fields(penalty) if field.init
-    }
-    plain = {
-        key: np.asarray(value).tolist() for key, value in arguments.items() if value is not None
-    }
+    given = {each.name: getattr(penalty, each.name) for each in fields(penalty) if each.init}
+    plain = {key: np.asarray(value).tolist() for key, value in given.items() if value is not None}
     return {"name": name, "fields": plain}
 
 
