@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct
 
-from milpscore.core.design import CellRules, Column, ColumnKind, FloatArray
+from milpscore.core.design import BoolArray, CellRules, Column, ColumnKind, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.cells import read_cells
 from milpscore.data.checking import (
@@ -164,7 +164,7 @@ def apply_columns(
     X: Any,
     *,
     feature_names: Sequence[str] | None = None,
-    unseen: Unseen = "error",
+    unseen: Unseen | Literal["nan"] = "error",
 ) -> FloatArray:
     """Evaluate design columns on raw data.
 
@@ -176,10 +176,10 @@ def apply_columns(
         Raw data. Columns that no design column reads are ignored; n may be 0.
     feature_names : sequence of str, optional
         Names of the raw columns where X has none; ``x0, x1, ...`` by default.
-    unseen : {"error", "zero"}
+    unseen : {"error", "zero", "nan"}
         What a value means that no column foresees (a category without a column, or a missing
-        value where the feature has no ``missing`` column): an error, or 0 in every column of the
-        feature. A missing value of a feature used as a number is always an error.
+        value where the feature has no ``missing`` column): an error, or 0 or NaN in every column of
+        the feature. A missing value of a feature used as a number is always an error.
 
     Returns
     -------
@@ -193,15 +193,17 @@ def apply_columns(
         A feature is absent, or holds text where numbers are needed, infinite values, missing
         values, or an unseen category.
     """
-    if unseen not in {"error", "zero"}:
-        raise OptionError(f"unseen={unseen!r} is unknown; use 'error' or 'zero'.")
+    if unseen not in {"error", "zero", "nan"}:
+        raise OptionError(f"unseen={unseen!r} is unknown; use 'error', 'zero' or 'nan'.")
     members = dict.fromkeys(column.feature for column in columns if column.kind != "total")
     frame = as_frame(X, feature_names, only=members, min_rows=0)
     return column_values(columns, frame, unseen)
 
 
 def column_values(
-    columns: Sequence[Column], frame: pd.DataFrame, unseen: Unseen = "error"
+    columns: Sequence[Column],
+    frame: pd.DataFrame,
+    unseen: Unseen | Literal["nan"] = "error",
 ) -> FloatArray:
     """What :func:`apply_columns` gives for a table whose names are clean and hold all features."""
     members: dict[str, list[int]] = {}
@@ -226,7 +228,7 @@ def column_values(
     refuse_missing(missing)
     for j, column in enumerate(columns):
         if column.kind == "total":
-            values[:, j] = total_of(values[:, :j], column.points)
+            values[:, j] = total_of(np.nan_to_num(values[:, :j]), column.points)
     return np.ascontiguousarray(values)
 
 
@@ -248,7 +250,7 @@ def _fill(
     series: pd.Series[Any],
     columns: Sequence[Column],
     places: Sequence[int],
-    unseen: Unseen,
+    unseen: Unseen | Literal["nan"],
 ) -> int:
     """Write the columns of one feature; return how many missing values have no stated result."""
     kinds = {columns[j].kind for j in places}
@@ -257,8 +259,9 @@ def _fill(
             f"feature {series.name!r} has columns by category and columns by number;"
             " use one or the other."
         )
+    strange = np.zeros(len(series), dtype=bool)
     if "category" in kinds:
-        _fill_categories(values, series, columns, places, unseen)
+        strange = _fill_categories(values, series, columns, places, unseen == "error")
     numbers = np.empty(0) if kinds <= {"category", "missing"} else to_numbers(series)
     absent = np.isnan(numbers) if numbers.size else series.isna().to_numpy()
     # a missing value compares false with everything
@@ -272,7 +275,10 @@ def _fill(
             values[:, j] = np.where(absent, 0.0, numbers)
         elif column.kind == "interval":
             values[:, j] = (numbers >= column.lower) & (numbers < column.upper)
-    foreseen = "missing" in kinds or (unseen == "zero" and "numeric" not in kinds)
+    if unseen == "nan":
+        gone = strange if "missing" in kinds else strange | absent
+        values[np.ix_(gone, np.array(places))] = np.nan
+    foreseen = "missing" in kinds or (unseen != "error" and "numeric" not in kinds)
     return 0 if foreseen else int(absent.sum())
 
 
@@ -281,14 +287,15 @@ def _fill_categories(
     series: pd.Series[Any],
     columns: Sequence[Column],
     places: Sequence[int],
-    unseen: Unseen,
-) -> None:
+    refuse: bool,
+) -> BoolArray:
+    """Write the columns by category; mark rows of categories unknown, unless they are refused."""
     known = {columns[j].category: j for j in places if columns[j].kind == "category"}
     others = {text for j in places for text in columns[j].others}
     codes, texts = categories_of(series)
     texts = _as_known(texts, {*filter(None, known), *others})
     strange = [k for k, text in enumerate(texts) if text not in known and text not in others]
-    if strange and unseen == "error":
+    if strange and refuse:
         # A categorical may declare categories that do not occur.
         present = [texts[k] for k in np.intersect1d(codes, strange)]
         if present:
@@ -300,6 +307,7 @@ def _fill_categories(
     for k, text in enumerate(texts):
         if text in known:
             values[codes == k, known[text]] = 1.0
+    return np.isin(codes, strange)
 
 
 def _as_known(texts: list[str], known: set[str]) -> list[str]:

@@ -149,8 +149,9 @@ class SolvedModel(OnDesign):
         frame = validated_frame(self, X, reset=False)
         if self.binner_.missing == "error":
             refuse_missing(missing_counts(frame))
-        values = apply_columns(self._columns, frame, unseen=self.binner_.unseen)
-        return self._points().score_design(values)
+        # as on the printed card, no line is for a value that no column foresees
+        unseen: Any = "nan" if self.binner_.unseen == "zero" else self.binner_.unseen
+        return self._points().score_design(apply_columns(self._columns, frame, unseen=unseen))
 
     def _binner(self) -> Binner | None:
         if not isinstance(self.binner, str) or self.binner != "auto":

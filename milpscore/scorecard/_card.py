@@ -14,21 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import Card, DecisionRule
-from milpscore.core.design import Column, Design, FloatArray, as_fraction, plain_label
+from milpscore.core.design import Column, Design, FloatArray, IntArray, as_fraction, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, listing, near_matches
 from milpscore.core.writing import write_text
 from milpscore.scorecard import rendering
-from milpscore.scorecard.rendering import (
-    Feature,
-    FeatureLines,
-    Row,
-    card_features,
-    card_row,
-    feature_lines,
-    merged_rows,
-    printed_rows,
-    settle,
-)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,7 +124,7 @@ class Scorecard:
                     f"{near_matches(unknown[0], names)}"
                 )
         fitted = self.fitted_threshold
-        settle(
+        rendering.settle(
             self, columns=columns, points=points, threshold=as_fraction(self.threshold),
             fitted_threshold=None if fitted is None else as_fraction(fitted),
             blocks=blocks, classes=classes, step=step, certificate=plain_value(self.certificate),
@@ -206,11 +195,11 @@ class Scorecard:
         return tuple(dict.fromkeys(column.feature for column in self.columns))
 
     @cached_property
-    def used_features(self) -> tuple[Feature, ...]:
+    def used_features(self) -> tuple[rendering.Feature, ...]:
         """The raw features any of whose columns has points."""
         return tuple(
             feature
-            for feature in card_features(self.columns, self.blocks)
+            for feature in rendering.card_features(self.columns, self.blocks)
             if any(self.points[j] for j in feature.positions)
         )
 
@@ -254,22 +243,24 @@ class Scorecard:
         return all(self.columns[j].is_indicator or j in self.flags for j in used)
 
     @cached_property
-    def lines(self) -> tuple[FeatureLines, ...]:
+    def lines(self) -> tuple[rendering.FeatureLines, ...]:
         """What each used feature is worth: the one model of every output."""
-        return tuple(feature_lines(self, feature) for feature in self.used_features)
+        return tuple(rendering.feature_lines(self, feature) for feature in self.used_features)
 
     @cached_property
-    def rows(self) -> tuple[tuple[Row, ...], ...]:
+    def rows(self) -> tuple[tuple[rendering.Row, ...], ...]:
         """The printed rows, one tuple per used feature.
 
         All bins of a block, equal neighbours merged; of other columns what has points unless the
         card is printed ``in_full``. Missing values that count 0 in several features share a line.
         """
-        return printed_rows(self.lines)
+        return rendering.printed_rows(self.lines)
 
-    def merged(self, block: Iterable[int]) -> tuple[Row, ...]:
+    def merged(self, block: Iterable[int]) -> tuple[rendering.Row, ...]:
         """The bins of one block, equal neighbours merged."""
-        return merged_rows(card_row(self.columns[j], self.points[j]) for j in block)
+        return rendering.merged_rows(
+            rendering.card_row(self.columns[j], self.points[j]) for j in block
+        )
 
     @cached_property
     def risk_lines(self) -> tuple[tuple[str, ...], ...]:
@@ -322,7 +313,8 @@ class Scorecard:
             Names of an array's columns; :attr:`features` by default.
         unseen : {"error", "zero"}
             What a category the card does not know, or a missing value it does not foresee, means:
-            an error, or no points. A missing number that counts by the unit is always an error.
+            an error, or no points, as no line is for it. A missing number that counts by the unit
+            is always an error.
 
         Returns
         -------
@@ -338,7 +330,8 @@ class Scorecard:
         from milpscore.data import apply_columns
 
         used, names = self.used_columns, feature_names or self.features
-        values = apply_columns(used, X, feature_names=names, unseen=unseen)
+        nan: Any = "nan" if unseen == "zero" else unseen
+        values = apply_columns(used, X, feature_names=names, unseen=nan)
         place = {column.name: j for j, column in enumerate(self.columns)}
         positions = [place[column.name] for column in used]
         flags = [k for k, j in enumerate(positions) if j in self.flags]
@@ -349,16 +342,26 @@ class Scorecard:
                 f"{used[flags[k]].name!r} is {values[row, flags[k]]:g} in row {row + 1}, and the "
                 "card knows it as 0 or 1: mend the value, or learn the card on data that have it"
             )
-        values[:, flags] = np.where(odd, 0.0, values[:, flags])
+        values[:, flags] = np.where(odd, np.nan, values[:, flags])
         return self.totals(values, positions)
 
     def totals(self, values: FloatArray, positions: Sequence[int] | None = None) -> FloatArray:
         """Totals of values in the design columns at some positions, by default in all of them."""
-        points = np.array(self.points)[... if positions is None else list(positions)]
-        rule, base = self.bare_rule, sum(self.base_points.values())
-        raw = rule.totals(values, points)
+        at = slice(None) if positions is None else list(positions)
+        rule, gone = self.bare_rule, np.isnan(values)
+        raw = rule.totals(np.where(gone, 0.0, values), np.array(self.points)[at])
         # a tie without a grid stays one, whatever rounding makes of the sum
-        return np.where(raw == float(rule.threshold), float(self.threshold), raw + base)
+        total = np.where(
+            raw == float(rule.threshold), float(self.threshold), raw + self._bases.sum()
+        )
+        # no line is for a feature that is NaN, not even that of its base points
+        return total - gone @ self._bases[at]
+
+    @cached_property
+    def _bases(self) -> IntArray:
+        """The base points of each feature at its first column, shape (p,)."""
+        bases = dict(self.base_points)
+        return np.array([bases.pop(column.feature, 0) for column in self.columns], dtype=np.int64)
 
     def decision_function(
         self, X: Any, feature_names: Names = None, unseen: Unseen = "error"
@@ -393,7 +396,8 @@ class Scorecard:
         Parameters
         ----------
         Xd : array of shape (n, p)
-            One column for each of :attr:`columns`, in their order.
+            One column for each of :attr:`columns`, in their order; a feature that is NaN counts
+            nothing.
 
         Returns
         -------

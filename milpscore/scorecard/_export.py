@@ -591,7 +591,7 @@ class _Writer:
         if lines.missing:
             if_null = self._points(lines.missing.points)
         elif self.unseen == "zero" and all(row.kind != "numeric" for row in lines.everything):
-            if_null = bases[0]
+            if_null = 0
         refused = infinite if if_null != "NULL" else ""
         return f"CASE\n  {first}WHEN {known} THEN {added}{refused}\n  ELSE {if_null}\nEND"
 
@@ -606,7 +606,7 @@ class _Writer:
         return f"CAST({cell} AS VARCHAR)"
 
     def _group(self, value: str, rows: Sequence[Row], base: int) -> str:
-        """The points of the row that applies, or ``base``; NULL for a value that is unknown."""
+        """The points of the row that applies, else ``base``; NULL or 0 for what is unknown."""
         row = rows[0]
         if row.kind == "numeric":
             return f"{self._points(row.points)} * {f'ABS({value})' if self.absolute else value}"
@@ -614,7 +614,9 @@ class _Writer:
         branches = [
             f"WHEN {self._test(value, row, known)} THEN {self._points(row.points)}" for row in rows
         ]
-        unknown = "NULL" if self.unseen == "null" and row.kind != "interval" else str(base)
+        # a number between the lines counts the base points, what the card does not know nothing
+        known_number = row.kind == "interval"
+        unknown = str(base) if known_number else "NULL" if self.unseen == "null" else "0"
         return _case(branches, unknown)
 
     def _test(self, value: str, row: Row, known: Collection[str]) -> str:

@@ -127,7 +127,7 @@ def question_order(card: Scorecard, X: Any, sample_weight: Any = None) -> Questi
     DataError
         The card has no points, or weights do not fit.
     """
-    values = apply_columns(card.columns, X, unseen="zero")
+    values = apply_columns(card.columns, X, unseen="nan")
     return order_of_rows(card, values, sample_weight)
 
 
@@ -149,6 +149,7 @@ def order_of_rows(card: Scorecard, values: FloatArray, sample_weight: Any = None
     for k, feature in enumerate(features):
         places, base = list(feature.positions), card.base_points.get(feature.name, 0)
         own[k] = base + values[:, places] @ np.array([card.points[j] for j in places], dtype=float)
+        own[k] = np.nan_to_num(own[k])  # what the card does not know counts nothing
         reachable = [base + points for points in _reachable(card, places)]
         ends.append((min(reachable), max(reachable)))
     undecided = _undecided(card, own, np.array(ends, dtype=float), share)

@@ -146,6 +146,24 @@ def test_every_row_has_an_answer_or_a_clear_error():
     assert card.score(X.iloc[:0]).shape == (0,)
 
 
+def test_what_no_printed_line_is_for_counts_nothing():
+    # the card prints "sex = f: 3", "age < 50: 4" of points fitted to the others
+    columns = (
+        Column("sex = m", "sex", "category", category="m"),
+        Column("sex = f", "sex", "category", category="f"),
+        Column("age >= 50", "age", "step", lower=50.0),
+    )
+    base = {"sex": 3, "age": 4}
+    card = Scorecard(columns, (-3, 0, -4), Fraction(5), base_points=base)
+    X = pd.DataFrame({"sex": ["m", "f", "x", None], "age": [30.0, 60.0, None, 30.0]})
+    assert card.score(X.iloc[:2]).tolist() == [4, 3]
+    assert card.score(X, unseen="zero").tolist() == [4, 3, 0, 4]
+    assert card.predict(X, unseen="zero").tolist() == [0, 0, 0, 0]
+    grid = Scorecard(columns[:2], (-3, 0), Fraction(3, 2), base_points={"sex": 3}, step=None)
+    assert grid.score(X[["sex"]], unseen="zero").tolist() == [0, 3, 0, 0]
+    assert card.score_design(np.array([[np.nan, np.nan, 1.0]])).tolist() == [0]
+
+
 def test_a_card_without_points_answers_by_its_threshold():
     columns = numeric("a")
     X = pd.DataFrame({"a": [np.nan, 1.0]})

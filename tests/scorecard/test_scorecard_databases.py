@@ -70,8 +70,9 @@ def frame() -> pd.DataFrame:
 
 
 def card_of(step: Fraction | None = None) -> Scorecard:
-    card = Scorecard(COLUMNS, POINTS, Fraction(5, 2), BLOCKS, ("no", "it's yes"), step)
-    return replace(card, risk=RiskScale(scale=7 / 3))
+    card = Scorecard(COLUMNS, POINTS, Fraction(19, 2), BLOCKS, ("no", "it's yes"), step)
+    base = {"it's": 4, "group by; DROP TABLE data --": 3}  # no line of theirs is for what is unseen
+    return replace(card, risk=RiskScale(scale=7 / 3), base_points=base)
 
 
 def expected(card: Scorecard, table: pd.DataFrame, unseen: Any) -> list[tuple[Any, ...]]:
