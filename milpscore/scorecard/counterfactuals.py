@@ -23,6 +23,7 @@ from milpscore.core.errors import (
     near_matches,
 )
 from milpscore.core.writing import printable
+from milpscore.data.cells import read_cells
 from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard.ordinal import OrdinalCard
 from milpscore.scorecard.rendering import exact_number, number, signed
@@ -316,7 +317,7 @@ class _Question:
                 "the card's totals lie on no grid, and a change may be rounding alone: "
                 "fit it on binned or rounded data"
             )
-        known = _as_mapping(row)
+        known = _as_read(points, _as_mapping(row))
         (total,) = _totals(points, [known], step)
         levels = card.levels if isinstance(card, OrdinalCard) else card.classes
         (answer,) = (plain_label(each) for each in card.predict(pd.DataFrame([known])))
@@ -383,6 +384,16 @@ def _as_mapping(row: Any) -> dict[str, Any]:
         str(name): value.item() if isinstance(value, np.generic) else value
         for name, value in row.items()
     }
+
+
+def _as_read(card: Scorecard, row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its numbers in disguise as numbers, its other spellings as the card's."""
+    read = dict(row)
+    for name, cells in {c.feature: c.cells for c in card.columns if c.feature in row}.items():
+        value = read_cells(pd.Series([row[name]], name=name), cells).tolist()[0]
+        known = isinstance(value, float) and math.isfinite(value)
+        read[name] = _plain(as_fraction(value)) if known and cells else value
+    return read
 
 
 def _totals(card: Scorecard, rows: list[dict[str, Any]], step: Fraction) -> list[Fraction]:

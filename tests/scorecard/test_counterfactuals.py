@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from milpscore.core.design import Column
+from milpscore.core.design import CellRules, Column
 from milpscore.core.errors import (
     DataError,
     FormulationError,
@@ -142,6 +142,21 @@ def test_missing_values_and_fixed_ones_stay() -> None:
     found = counterfactual(card, {"a": np.nan, "b": 0})
     assert not len(found)
     assert "at least 2" in found.reason
+
+
+def test_numbers_in_disguise_are_read_as_the_card_reads_them() -> None:
+    how = CellRules(signs=".,", unit="$"), CellRules(spelt=(("m", "male"),))
+    columns = (
+        Column("pay >= 40000", "pay", "step", lower=40_000.0, cells=how[0]),
+        Column("sex = male", "sex", "category", category="male", cells=how[1]),
+        Column("sex = female", "sex", "category", category="female", cells=how[1]),
+    )
+    card = Scorecard(columns, (3, 1, 0), Fraction(2))
+    (way,) = counterfactual(card, {"pay": "$ 36,763", "sex": "m"})
+    assert "pay 36763 → 40000 (+3)" in str(way)
+    (way,) = counterfactual(card, {"pay": "$41,000.50", "sex": "m"})
+    assert way.total == 1
+    assert [change.feature for change in way.changes] == ["pay"]
 
 
 def test_an_ordinal_card_is_asked_for_a_group() -> None:
