@@ -23,7 +23,7 @@ from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0
 from milpscore.penalties.points import point_prices
 from milpscore.scorecard._card import Scorecard
-from milpscore.scorecard.claims import rarer_rows
+from milpscore.scorecard.claims import rarer_rows, shares_of_positives
 from milpscore.scorecard.policy import POLICY
 from milpscore.scorecard.rendering import attainable_totals
 from milpscore.verify.cards import mean_loss
@@ -94,6 +94,7 @@ def certified_card(
         "n_rows": int(design.rows[counted].sum()),
         "equal_rows": design.equal_rows,
         "rarer_rows": rarer_rows(design),
+        "positive_shares": shares_of_positives(design),
         "lines": int(np.count_nonzero(card.points)),
     }
     loss: Any = None

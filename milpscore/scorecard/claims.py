@@ -56,6 +56,13 @@ def rarer_rows(design: Design) -> int:
     return min(int(design.rows[side].sum()) for side in sides)
 
 
+def shares_of_positives(design: Design) -> list[float]:
+    """Shares of the positive label by rows and by weight, those of weight 0 left out."""
+    positive, counted = design.y > 0, design.weight > 0
+    counts = design.rows * counted, design.weight
+    return [math.fsum(each[positive]) / math.fsum(each) for each in counts]
+
+
 def few_events(certificate: Mapping[str, Any]) -> str:
     """Whether the rarer label has fewer than ten rows per line; empty where it has, or is unknown.
 

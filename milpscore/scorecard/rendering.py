@@ -233,9 +233,10 @@ def card_row(column: Column, points: int, *, feature: str | None = None, unit: s
 def feature_lines(card: Scorecard, feature: Feature) -> FeatureLines:
     """The rows of one feature in the user's words, its base points added to the first group."""
     label, base = card.words.get(feature.name, {}), card.base_points.get(feature.name, 0)
+    cells = card.columns[feature.positions[0]].cells
     words = {
         "feature": printable(label.get("name", feature.name)),
-        "unit": printable(label.get("unit", "")),
+        "unit": printable(label.get("unit", cells.unit if cells else "")),
     }
     rows = {j: card_row(card.columns[j], card.points[j], **words) for j in feature.positions}
     gone = [j for j in feature.positions if card.columns[j].kind == "missing"]
@@ -460,8 +461,13 @@ def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
     }[card.risk.link]
     said = [f"Risk: the probability of {positive}, {formula}."]
     if card.risk.rows:
+        as_fitted = "" if card.certificate.get("equal_rows") else ", weighted as in the fit"
+        said.append(f"Observed: the share of {positive} among the training rows{as_fitted}.")
+    by_rows, by_weight = card.certificate.get("positive_shares", (0.0, 0.0))
+    if not math.isclose(by_rows, by_weight):
         said.append(
-            f"Observed: the share of {positive} among the training rows, weighted as in the fit."
+            f"Risks are those of weighted rows: {by_weight:.1%} of their weight is {positive}, "
+            f"{by_rows:.1%} of the rows are."
         )
     return tuple(said)
 

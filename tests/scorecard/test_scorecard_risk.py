@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from designs import design
 
-from milpscore.core.design import Column
+from milpscore.core.design import CellRules, Column
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
@@ -394,3 +394,23 @@ def test_a_table_with_text_and_missing_values_has_its_range() -> None:
     card = certified_card(made, result, statement=program.statement)
     assert set(card.score(frame)) <= set(attainable_totals(card) or ())
     assert make_design(frame[["sex"]], y).shape[1] == 2
+
+
+def test_a_card_of_weighted_rows_says_whose_risks_it_states() -> None:
+    X, y = pd.DataFrame({"a": [0, 1] * 50}), np.array([0, 0, 0, 1, 0] * 20)
+    said = {}
+    for weight in (None, "balanced"):
+        made = make_design(X, y, class_weight=weight)
+        program, result = fit_card(made, "risk_score", max_terms=1, heuristic=True)
+        said[weight] = certified_card(made, result, statement=program.statement).to_text()
+    assert "weighted" not in said[None]
+    assert "50.0% of their weight is 1, 20.0% of the rows are" in said["balanced"]
+
+
+def test_numbers_in_disguise_keep_their_unit_on_the_card() -> None:
+    how = CellRules(signs=".,", unit="k")
+    column = Column("plate >= 271", "plate", "step", lower=271.0, cells=how)
+    card = Scorecard((column,), (2,), Fraction(1))
+    assert "≥ 271 k" in card.to_text()
+    named = replace(card, words={"plate": {"unit": "10³/µl"}})
+    assert "≥ 271 10³/µl" in named.to_text()
