@@ -177,7 +177,7 @@ class Scorecard:
         ----------
         points : mapping from feature to points
             A whole number, for a feature that is 1 or 0; ``{65: 1, 75: 2}``, points from each value
-            on (0 below the first, unless that is ``-math.inf``); ``{"smoker": 2}``, of categories.
+            on (0 below the first but ``-math.inf``); ``{"smoker": 2, "never": 0}``, all categories.
         threshold, classes, title :
             As above; by default 1, (0, 1) and "Scorecard".
         allow_missing : bool
