@@ -44,7 +44,7 @@ class ChangedLine:
     after: int
 
     def __str__(self) -> str:
-        return f"{self.line}: {self.before} -> {self.after}"
+        return f"{self.line}: {self.before} → {self.after}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -217,7 +217,7 @@ class VotingGame:
         if len(minimal) > POLICY.most_ways:
             least = exact_number(self.quota)
             return f"the total reaches {least}, in more than {POLICY.most_ways} smallest ways"
-        return " or ".join(f"({' and '.join(self._least(way))})" for way in minimal)
+        return " or ".join(_all_of(self._least(way)) for way in minimal)
 
     def _simple(self, left: list[int], quota: int) -> str:
         """Return the condition on voters of two levels, none moot: those that decide, the rest."""
@@ -301,9 +301,13 @@ def _listed_ways(weight: Mapping[int, int], names: Mapping[int, str], quota: int
     if len(minimal) > POLICY.most_ways:
         points = "; ".join(f"{names[i]} ({own})" for i, own in weight.items())
         return f"these add up to {quota} or more: {points}"
-    return " or ".join(
-        f"({' and '.join(names[i] for i, place in way.items() if place)})" for way in minimal
-    )
+    return " or ".join(_all_of([names[i] for i, place in way.items() if place]) for way in minimal)
+
+
+def _all_of(conditions: Sequence[str]) -> str:
+    """Return conditions that hold together, those of several lines in brackets of their own."""
+    apart = len(conditions) > 1
+    return f"({' and '.join(f'({c})' if apart and ' or ' in c else c for c in conditions)})"
 
 
 def told_once(card: Scorecard) -> Scorecard:

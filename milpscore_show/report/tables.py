@@ -479,7 +479,8 @@ def pool_table(pool: Any) -> Table:
     records = used.head(_MOST_ROWS).to_dict("records")
     rows = [[str(used.index[k]), *_in_form(row, _POOLED)] for k, row in enumerate(records)]
     unused = len(ranges) - len(used)
-    note = f"; {unused} columns have points in none" if unused else ""
+    many = "1 column has" if unused == 1 else f"{unused} columns have"
+    note = f"; {many} points in none" if unused else ""
     heads = ["Column", *(head for head, _ in _POOLED.values())]
     return Table(f"Ranges over the pool{note}", heads, rows)
 

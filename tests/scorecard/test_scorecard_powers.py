@@ -296,3 +296,17 @@ def test_a_card_without_points_has_no_voters(intercept, said):
     game = VotingGame.from_weights((0, 0), intercept)
     assert game.sentence.startswith(said)
     assert game.power.empty
+
+
+def test_lines_of_one_feature_stand_in_brackets_of_their_own() -> None:
+    ends = (-math.inf, 50.0, 70.0, math.inf)
+    columns = (
+        *(Column(f"age from {a}", "age", "interval", a, b) for a, b in itertools.pairwise(ends)),
+        Column("crp >= 40", "crp", "step", lower=40.0),
+        Column("male", "male"),
+    )
+    card = Scorecard(columns, (0, 2, 5, 2, 1), Fraction(4), ((0, 1, 2),), flags=(4,))
+    said = VotingGame.of_card(card).sentence
+    assert said.startswith(
+        "Positive where (age ≥ 70) or ((age 50 to < 70 or age ≥ 70) and crp ≥ 40)"
+    )

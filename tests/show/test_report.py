@@ -396,7 +396,7 @@ class TestPage:
             "exact", "LP relaxation", "randomised rounding", "nearest rounding",
         ]  # fmt: skip
         assert rows[1][3] == f"{frame.table['objective'][0]:.5f}"
-        pooled = page.tables["Ranges over the pool; 1 columns have points in none"]
+        pooled = page.tables["Ranges over the pool; 1 column has points in none"]
         assert pooled[1] == ["<a>", "100%", f"{MINUS}2", "3", "0.1000", "0.2000"]
         bare = Page(report(card, design, comparison=Comparison(frame.table)))
         assert not bare.problems
