@@ -287,8 +287,9 @@ class SurvivalCard(TotalsCard):
 
 
 def _percent(risk: float) -> str:
-    """Return a risk as it is printed."""
-    return f"{risk:.1%}" if risk < 0.1 else f"{risk:.0%}"
+    """Return a risk as it is printed: in whole per cents, but near 0 and short of 1."""
+    near = risk < 0.0995 or 0.99 < risk < 1.0
+    return f"{risk:.1%}" if near else f"{risk:.0%}"
 
 
 def kaplan_meier(

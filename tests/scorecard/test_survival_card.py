@@ -94,6 +94,14 @@ def test_groups_hold_all_rows():
     assert card.to_html().count("<table") == 2
 
 
+def test_risks_are_printed_in_per_cent_that_say_no_certainty():
+    card, *_ = _card(times=5)
+    group = replace(card.observed[0], stated=(0.9967,), observed=(1.0,))
+    low = replace(group, stated=(0.0996,), observed=(0.0004,))
+    shown = replace(card, times=card.times[:1], observed=(group, low)).table[1:]
+    assert [row[3:] for row in shown] == [["99.7%", "100%"], ["10%", "0.0%"]]
+
+
 def test_kaplan_meier_by_hand():
     time, event = np.array([1.0, 2.0, 2.0, 3.0, 5.0]), np.array([1, 1, 0, 1, 0], dtype=bool)
     found = kaplan_meier(time, event, np.zeros(5), np.ones(5), [0.5, 1.0, 2.0, 4.0, 6.0])
