@@ -172,11 +172,15 @@ def proportionality_of(rows: TimedRows) -> Lines:
     if rows.entry.any():
         frame, late = frame.assign(_entry=rows.entry), {"entry_col": "_entry"}
     model = lifelines.CoxPHFitter(penalizer=1e-6).fit(frame, "_time", "_event", **late)
-    tests = statistics.proportional_hazard_test(model, frame, "rank")
-    ps = dict(zip(tests.name, np.atleast_1d(tests.p_value).tolist(), strict=True))
+    ps: dict[str, float] = {}
+    if not late:  # lifelines has no residuals of rows that come late
+        tests = statistics.proportional_hazard_test(model, frame, "rank")
+        ps = dict(zip(tests.name, np.atleast_1d(tests.p_value).tolist(), strict=True))
     ratios = np.exp(model.params_)
     for name in map(str, lines.columns):
-        found.append([name, "", f"{ratios[name]:.2f}", f"{ps[name]:.3f}"])
+        found.append([name, "", f"{ratios[name]:.2f}", f"{ps[name]:.3f}" if ps else "not tested"])
+    if late:
+        found.append(["Rows that come late leave no residuals to test by", "", "", ""])
     return found
 
 

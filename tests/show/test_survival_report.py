@@ -100,6 +100,16 @@ def test_figures_are_those_of_the_packages(rows, tmp_path):
 
 
 @needs_both
+def test_rows_that_come_late_have_a_page_too(rows):
+    model, X, y = rows
+    entry = np.where(np.arange(150) % 3 == 0, 0.5 * y["time"], 0.0)
+    page = survival_report(model.card_, X, y, entry=entry)
+    assert "not tested" in page
+    assert "leave out of account when rows came" in page
+    assert not re.search(r"\bnan\b", page)
+
+
+@needs_both
 def test_subgroups_have_their_own_order_and_risks(rows, tmp_path):
     model, X, y = rows
     given = timed.TimedRows.of(model.card_, X, y, None)
