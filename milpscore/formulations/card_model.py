@@ -252,6 +252,7 @@ class CardModel:
         y, gamma = rows.y, slacks.margin
         largest = slacks.largest().tolist()
         m.I = pyo.RangeSet(0, len(y) - 1)
+        m.margin = pyo.Param(initialize=gamma, mutable=True)  # for rows added later
         self.add_intercept()
         m.xi = pyo.Var(m.I, bounds=lambda m, i: (0.0, largest[i]))
         m.loss = pyo.Expression(expr=linear([m.xi[i] for i in m.I], slacks.share()))
@@ -432,7 +433,8 @@ class HeldModel:
             for xi, most in zip(m.xi.values(), slacks.largest().tolist(), strict=True):
                 xi.setub(most)
             parts.add("xi")
-            if m.margin_rows[0].lb != slacks.margin:
+            if m.margin.value != slacks.margin:
+                m.margin.set_value(slacks.margin)
                 m.loss.set_value(linear(list(m.xi.values()), slacks.share()))
                 for row in m.margin_rows.values():
                     row.set_value((slacks.margin, row.body, None))

@@ -119,17 +119,18 @@ def minimax(program: Program, over: Any) -> Program:
     share = each / each.sum(axis=1, keepdims=True)
     copy = _copy(program)
     m, held = copy.model, "z" if isinstance(loss, ZeroOne) else "xi"
-    unit = 1.0 if isinstance(loss, ZeroOne) else float(loss.margin)
+    unit = 1.0 if isinstance(loss, ZeroOne) else m.margin  # which may be changed later
     losses = list(m.component(held).values())
     m.worst = pyo.Var(doc="mean loss of the worst group")
     m.worst_rows = pyo.ConstraintList(doc="the worst group loses as much as each")
-    for row in share / unit:
+    for row in share:
         used = np.flatnonzero(row)
-        m.worst_rows.add(m.worst >= sum(float(row[i]) * losses[i] for i in used.tolist()))
+        m.worst_rows.add(unit * m.worst >= sum(float(row[i]) * losses[i] for i in used.tolist()))
 
     def fill(m: Any, statement: Statement, card: Card) -> None:
         values = np.array([part.value for part in m.component(held).values()], dtype=np.float64)
-        m.worst.set_value(float((share / unit @ values).max()))
+        now = getattr(statement.loss, "margin", 1.0)
+        m.worst.set_value(float((share / now @ values).max()))
 
     copy.fillers = (*copy.fillers, fill)
     for other in m.component_data_objects(pyo.Objective, active=True):

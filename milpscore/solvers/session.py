@@ -284,11 +284,14 @@ class Session:
     def set(self, **values: Any) -> None:
         """Change arguments in place, as :meth:`Program.set` does, in HiGHS included.
 
-        What cannot be edited there (rules, units of small numbers, another model) is compiled anew.
+        What cannot be edited there (rules, rows of your own, units of small numbers, another model)
+        is compiled anew.
         """
         self.refresh()
         parts = self.program.change(values)
-        if parts is None or RULES in parts or (parts and not self.plain):
+        # rows of a user's own may speak of loss and penalty, whose entries change
+        own = bool(self.program.own_rows())
+        if parts is None or own or RULES in parts or (parts and not self.plain):
             kind = self.kind
             self.__init__(self.program)  # type: ignore[misc]
             if kind == "relaxed" != self.kind:

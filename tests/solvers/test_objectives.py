@@ -72,6 +72,7 @@ OWN: dict[str, tuple[Callable[[Any], Any], Callable[[Program, Card], float]]] = 
         ),
     ),
 }
+OTHER = {"loss": "points", "penalty": "loss"}
 
 
 @pytest.mark.parametrize("build", [slim, hinge])
@@ -120,6 +121,41 @@ def test_the_worst_group_over_all_cards(build: Any) -> None:
     plain = solve(program).card
     assert plain is not None
     assert check(worst, plain).objective >= result.objective - 1e-12
+
+
+def test_the_worst_group_at_a_margin_set_later() -> None:
+    program = minimax(hinge(DATA, **SMALL), GROUPS)
+    new = solve(minimax(hinge(DATA, margin=4, **SMALL), GROUPS), time_limit=300)
+    session = load(minimax(hinge(DATA, **SMALL), GROUPS))
+    for changed in (program, session):
+        changed.set(margin=4)
+        result = solve(changed, time_limit=300)
+        assert result.claim is new.claim is Claim.OPTIMAL
+        assert result.objective == pytest.approx(new.objective, abs=1e-9)
+    assert new.card is not None
+    program.fill(new.card)
+    assert program.model.worst.value == pytest.approx(
+        mean_losses(program, new.card).max(), abs=1e-12
+    )
+
+
+def test_a_session_hears_of_what_its_own_rows_speak_of() -> None:
+    def limited(build: Any, part: str, most: float, **given: Any) -> Program:
+        program: Program = minimize(build(DATA, l1_penalty=0.01, **SMALL, **given), OTHER[part])
+        program.model.own = pyo.Constraint(expr=program.model.component(part) <= most)
+        return program
+
+    cases: list[tuple[Any, str, float, dict[str, float], dict[str, float]]] = [
+        (hinge, "loss", 0.6, {"margin": 1}, {"margin": 2}),
+        (slim, "penalty", 0.05, {"l0_penalty": 0.001}, {"l0_penalty": 0.02}),
+    ]
+    for build, part, most, given, changed in cases:
+        first = limited(build, part, most, **given)
+        before, session = solve(first).objective, load(first)
+        session.set(**changed)
+        mine, new = solve(session), solve(limited(build, part, most, **{**given, **changed}))
+        assert mine.claim is new.claim is Claim.OPTIMAL
+        assert mine.objective == pytest.approx(new.objective, abs=1e-9) != before
 
 
 def test_one_objective_after_the_other_over_all_cards() -> None:
