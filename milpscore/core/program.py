@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -90,10 +91,10 @@ class Layout:
     fill: Callable[[Any, Statement, Card], None]
     # the variables, or expressions, of the points, in the order of the columns
     points: Callable[[Any], Sequence[Any]] = lambda model: list(model.w.values())
-    # changes a model in place to another statement on its design, and names the parts that changed;
-    # None, and nothing is changed, where the model is too narrow for it
-    narrow: Callable[[Any, Statement, Mapping[str, Any]], frozenset[str] | None] = (
-        lambda model, statement, arguments: None
+    # changes a model in place from one statement to another on its design, and names the parts that
+    # changed; None, and nothing is changed, where the model is too narrow for it
+    narrow: Callable[[Any, Statement, Statement, Mapping[str, Any]], frozenset[str] | None] = (
+        lambda model, old, new, arguments: None
     )
     # what parts rows of opposite classes, for rows that a solver adds; None if nothing does
     parting: Callable[[Any], Parting] | None = None
@@ -267,6 +268,7 @@ class Program:
                 arguments=self.arguments, algebra=self.algebra, build_seconds=self.build_seconds,
                 restated=self.restated,
             )  # fmt: skip
+        self.require_apart()
         edit = self.edited()
         model = self.model.clone()
         change(model)
@@ -474,8 +476,14 @@ class Program:
         parts = None
         edit = self.edited()
         user_parts = changes(self.model, self.stated) or edit
-        if {*values} <= {*weights, *(_DERIVED if self.least else _NARROWED)}:
-            parts = self.layout.narrow(self.model, other.statement, other.arguments)
+        # rules are made anew, and what was changed in them by hand would be lost
+        rules = frozenset(name for name in self.stated if name.split(".")[0] == RULES)
+        held = not difference(self._state or {}, self.state(), rules)
+        held &= not re.search(rf"(?:^| ){RULES}[. ]", user_parts)
+        if held and {*values} <= {*weights, *(_DERIVED if self.least else _NARROWED)}:
+            self.require_apart()
+            stated = self.statement, other.statement
+            parts = self.layout.narrow(self.model, *stated, other.arguments)
         if parts is not None:
             self._narrowed(other, weights, edit)
         elif user_parts:

@@ -200,7 +200,7 @@ def _program(
     from milpscore.formulations.pair_covers import add_pair_covers
 
     refuse_if_too_large("slim", *X.shape)
-    model, rows, rule = CardModel(statement), statement.design.merged, statement.intercept
+    model, rows = CardModel(statement), statement.design.merged
     m, y = model.m, rows.y
 
     # Sets: merged rows I = I+ and I-, design columns J, contradicting pairs Q
@@ -214,14 +214,15 @@ def _program(
     # Variables: points w, threshold T in grid units, errors z
     model.add_points()
 
-    def thresholds(rule: InterceptRule) -> tuple[float, float]:
+    def thresholds(statement: Statement) -> tuple[float, float]:
+        rule = statement.intercept
         return float(-rule.upper / units.unit), float(-rule.lower / units.unit)
 
     model.variable(
         "T",
         lambda card: (_beside_rows if joint else _threshold)(card, X, y, units),
         domain=pyo.Integers if units.on_grid else pyo.Reals,
-        bounds=thresholds(rule),
+        bounds=thresholds(statement),
     )
     model.cut = "T", thresholds
     model.variable("z", lambda card: _errors(card, X, y, units), m.I, domain=pyo.Binary)

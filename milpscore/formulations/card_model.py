@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -32,6 +32,8 @@ def linear(variables: Sequence[Any], coefficients: FloatArray) -> LinearExpressi
 
 Implied = Callable[[Card], Any]
 """A variable's values by its index as a card implies them: an array, a mapping, or one number."""
+Ends = tuple[float, float]
+"""The least and the largest value of a variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,8 @@ class PointVariables:
         factors[j] = 1.0
         return self.linear(factors)
 
+
+_OWN_ENDS, _FREE = "_own_ends", (-math.inf, math.inf)
 
 DOCS = {
     "J": "columns of the design", "I": "merged rows", "I_pos": "merged rows of the positive class",
@@ -90,9 +94,9 @@ class CardModel:
         self.implied: dict[str, Implied] = {}
         self.points: PointVariables
         self._holder = ""
-        # the variable that cuts the totals, and its ends by the rule of a statement
         self.slacks: RowTotals | None = None  # the totals of rows whose hinge loss has slacks
-        self.cut: tuple[str, Callable[[InterceptRule], tuple[float, float]]] | None = None
+        # the variable that cuts the totals, and its ends by a statement
+        self.cut: tuple[str, Callable[[Statement], Ends]] | None = None
         self.parting: Callable[[Any], Parting] | None = None  # for rows that a solver adds
 
     def variable(self, name: str, implied: Implied, *index: Any, **options: Any) -> Any:
@@ -241,7 +245,7 @@ class CardModel:
             "b",
             lambda card: float(card.intercept),
             domain=pyo.Reals if rule.step is None else pyo.Integers,
-            bounds=_ends(rule),
+            bounds=_ends(self.statement),
         )
         self.cut = "b", _ends
 
@@ -250,11 +254,11 @@ class CardModel:
         m, rows = self.m, self.statement.design.merged
         slacks = HingeSlacks(self.statement, totals)
         y, gamma = rows.y, slacks.margin
-        largest = slacks.largest().tolist()
+        ends = slacks.ends()
         m.I = pyo.RangeSet(0, len(y) - 1)
         m.margin = pyo.Param(initialize=gamma, mutable=True)  # for rows added later
         self.add_intercept()
-        m.xi = pyo.Var(m.I, bounds=lambda m, i: (0.0, largest[i]))
+        m.xi = pyo.Var(m.I, bounds=lambda m, i: ends[i])
         m.loss = pyo.Expression(expr=linear([m.xi[i] for i in m.I], slacks.share()))
         sign = y.astype(np.float64).tolist()
 
@@ -339,6 +343,10 @@ class HingeSlacks:
         worst = np.where(y > 0, least + float(rule.lower), -most - float(rule.upper))
         return np.maximum(self.margin - worst, 0.0)
 
+    def ends(self) -> list[Ends]:
+        """Return the least and the most each can be."""
+        return [(0.0, most) for most in self.largest().tolist()]
+
     def share(self) -> FloatArray:
         """Return what each costs in the mean loss."""
         weight = self.statement.design.merged.weight
@@ -360,7 +368,7 @@ class HeldModel:
     signs: FloatArray
     implied: Mapping[str, Implied]
     wrong: str | None
-    cut: tuple[str, Callable[[InterceptRule], tuple[float, float]]] | None
+    cut: tuple[str, Callable[[Statement], Ends]] | None
     slacks: RowTotals | None
 
     def variables(self, m: Any) -> PointVariables:
@@ -398,8 +406,12 @@ class HeldModel:
             wrong = None if self.wrong is None else list(m.component(self.wrong).values())
             add_constraints(m, statement, self.variables(m), wrong)
 
-    def narrow(self, m: Any, new: Statement, arguments: Mapping[str, Any]) -> frozenset[str] | None:
+    def narrow(
+        self, m: Any, old: Statement, new: Statement, arguments: Mapping[str, Any]
+    ) -> frozenset[str] | None:
         """Edit the model to a statement of fewer cards, and name the parts that changed.
+
+        ``old`` is what it states: other ends of variables were set by hand, and stay in force.
 
         None where it holds too few cards for it: what was derived from ranges and limits, big-M
         first of all, is valid for all the cards that it was built for.
@@ -408,30 +420,24 @@ class HeldModel:
         beside = m.component("beside_rows") is not None
         limited = any(each.limits_answers for each in new.constraints)
         bounded = arguments.get("intercept_bounds") is not None
-        if (beside and (limited or bounded)) or not self._holds(m, new):
+        if (beside and (limited or bounded)) or not (self._holds(m, new) and _is_as(m, old)):
             return None
         # 1. points, and how many of them
         parts = {self.holder} if len(self.signs) == 1 else set()
         if parts:
-            ends = zip(new.coef_min.tolist(), new.coef_max.tolist(), strict=True)
-            for variable, (low, high) in zip(m.component(self.holder).values(), ends, strict=True):
-                variable.setlb(low)
-                variable.setub(high)
+            move_ends(m, m.component(self.holder).values(), _ranges(old), _ranges(new))
         if new.max_terms is not None:
             parts.add("at_most_k_terms")
             m.at_most_k_terms.set_value((None, m.at_most_k_terms.body, new.max_terms))
         # 2. where totals are cut
         if self.cut is not None:
             name, ends_of = self.cut
-            low, high = ends_of(new.intercept)
-            m.component(name).setlb(low)
-            m.component(name).setub(high)
+            move_ends(m, [m.component(name)], [ends_of(old)], [ends_of(new)])
             parts.add(name)
         # 3. slacks as far as the intercepts now reach; the hinge loss by its margin
         if self.slacks is not None:
-            slacks = HingeSlacks(new, self.slacks)
-            for xi, most in zip(m.xi.values(), slacks.largest().tolist(), strict=True):
-                xi.setub(most)
+            was, slacks = HingeSlacks(old, self.slacks), HingeSlacks(new, self.slacks)
+            move_ends(m, m.xi.values(), was.ends(), slacks.ends())
             parts.add("xi")
             if m.margin.value != slacks.margin:
                 m.margin.set_value(slacks.margin)
@@ -440,13 +446,10 @@ class HeldModel:
                     row.set_value((slacks.margin, row.body, None))
                 parts.add("margin_rows")
         # 4. rules, which are few, anew
-        if m.component(RULES) is not None:
-            m.del_component(RULES)
-            parts.add(RULES)
-        if new.constraints:
-            self.add_constraints(m, new)
-            parts.add(RULES)
-        return frozenset(parts)
+        rules = {RULES} if m.component(RULES) is not None or new.constraints else set()
+        m.del_component(RULES)
+        self.add_constraints(m, new)
+        return frozenset(parts | rules)
 
     def _holds(self, m: Any, new: Statement) -> bool:
         """Whether the model was built for all cards of a statement, on the same rows."""
@@ -478,9 +481,39 @@ class HeldModel:
         return new == old if self.cut is None else self.slacks is not None or within
 
 
-def _ends(rule: InterceptRule) -> tuple[float, float]:
+def _ends(statement: Statement) -> Ends:
     """Return the least and the largest intercept."""
-    return float(rule.lower), float(rule.upper)
+    return float(statement.intercept.lower), float(statement.intercept.upper)
+
+
+def _ranges(statement: Statement) -> Iterable[Ends]:
+    """Return the least and the most points of each column."""
+    return zip(statement.coef_min.tolist(), statement.coef_max.tolist(), strict=True)
+
+
+def _is_as(m: Any, stated: Statement) -> bool:
+    """Whether the rows whose ends are edited have those of a statement, and none set by hand."""
+    limit, margin = m.component("at_most_k_terms"), m.component("margin")
+    limited = limit is None or limit.ub == stated.max_terms
+    return limited and (
+        margin is None or all(row.lb == margin.value for row in m.margin_rows.values())
+    )
+
+
+def move_ends(m: Any, held: Iterable[Any], was: Iterable[Ends], now: Iterable[Ends]) -> None:
+    """Move variables from their stated ends to new ones, within those that were set by hand."""
+    # an end other than the stated one was set by hand; a copy of the model remembers it, too
+    own: dict[str, Ends] = getattr(m, _OWN_ENDS, {})
+    for variable, stated, new in zip(held, was, now, strict=True):
+        mine = own.get(variable.name, _FREE) if own else _FREE
+        due = max(stated[0], mine[0]), min(stated[1], mine[1])
+        low, high = (_FREE[k] if end is None else end for k, end in enumerate(variable.bounds))
+        mine = (mine[0] if low == due[0] else low), (mine[1] if high == due[1] else high)
+        if mine != _FREE:
+            own[variable.name] = mine
+        variable.setlb(max(new[0], mine[0]))
+        variable.setub(min(new[1], mine[1]))
+    setattr(m, _OWN_ENDS, own)
 
 
 def _set_values(variable: Any, values: Any) -> None:

@@ -78,7 +78,9 @@ def test_an_edited_program_is_the_one_that_would_be_built(name: str) -> None:
         assert other.objective <= mine.objective + 1e-9
 
 
-@pytest.mark.parametrize("name", sorted(EDITED - {"a risk"}))
+@pytest.mark.parametrize(
+    "name", sorted(name for name in EDITED if PLACES[name][0] is not risk_score)
+)
 def test_a_session_follows_without_being_compiled(name: str) -> None:
     build, given, changed = PLACES[name]
     session = load(build(DATA, **given).exact())
@@ -132,6 +134,79 @@ def test_rows_of_ones_own_stay_and_a_wider_model_is_refused() -> None:
     with pytest.raises(FormulationError, match=r"too narrow for this change.*own was added"):
         program.set(max_terms=4)
     assert program.statement.max_terms == 2
+
+
+OWN_ENDS: dict[str, tuple[Any, dict[str, Any], str, Any, dict[str, Any]]] = {
+    "points": (hinge, {"max_terms": 3}, "w", 0, {"max_terms": 1}),
+    "an intercept": (hinge, {"max_terms": 3}, "b", None, {"coef_max": 2}),
+    "a slack": (hinge, {"max_terms": 3}, "xi", 3, {"margin": 0.5}),
+    "a threshold": (slim, {"max_terms": 3, "big_m": "row"}, "T", None, {"coef_max": 2}),
+    "a risk": (risk_score, {"max_terms": 3, "scale": 2.0}, "b", None, {"max_terms": 1}),
+    "a score": (risk_score, {"scale": (1.0, 3.0)}, "c", None, {"intercept_bounds": (-4, 4)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN_ENDS)
+def test_ends_set_by_hand_stay_in_force(name: str) -> None:
+    build, given, part, index, changed = OWN_ENDS[name]
+    program: Program = build(DATA, **given)
+    program.model.component(part)[index].setub(0)
+    words = program.added_by_user()
+    for copied in (program.exact(), program.relaxed(), program):
+        model = copied.model
+        copied.set(**changed)
+        assert copied.model is model
+        assert model.component(part)[index].ub == 0
+        assert copied.added_by_user() == words == f"the bounds of {part}{_at(index)} were changed"
+
+
+def _at(index: Any) -> str:
+    return "" if index is None else f"[{index}]"
+
+
+def test_an_end_set_by_hand_is_there_again_after_a_narrower_one() -> None:
+    program = hinge(DATA, coef_min=-3, coef_max=3)
+    w = program.model.w
+    w[0].setub(1)
+    w[1].setlb(0)
+    for most, ends in ((2, 1), (0, 0), (1, 1), (3, 1)):
+        program.set(coef_max=most)
+        assert (w[0].ub, w[1].lb, w[1].ub) == (ends, 0, most)
+    w[0].setub(2)  # by hand again
+    program.set(coef_max=1)
+    program.set(coef_max=3)
+    assert w[0].ub == 2
+    card = solve(program, "highs").card
+    assert card is not None
+    assert card.coefficients[0] <= 2
+    assert card.coefficients[1] >= 0
+
+
+def test_a_change_that_would_lose_what_was_edited_by_hand_is_refused() -> None:
+    given: dict[str, Any] = {"max_terms": 3, "constraints": [Sign("x0", "-")]}
+
+    def rule(m: Any) -> Any:
+        return next(each for each in m.rules.component_objects(pyo.Constraint) if len(each))
+
+    edits: list[Any] = [
+        lambda m: m.rules.deactivate(),
+        lambda m: next(iter(rule(m).values())).deactivate(),
+        lambda m: m.at_most_k_terms.set_value(m.at_most_k_terms.body <= 1),
+        lambda m: m.margin_rows[0].set_value(m.margin_rows[0].body >= 2),
+    ]
+    for edit in edits:
+        program = hinge(DATA, **given)
+        edit(program.model)
+        with pytest.raises(FormulationError, match="has to be made anew, and "):
+            program.set(max_terms=2)
+
+
+def test_a_threshold_beside_rows_cannot_be_bounded_in_a_copy_either() -> None:
+    program = slim(DATA, max_terms=3)
+    program.model.T.setlb(3)
+    for copied in (program.exact, program.relaxed, lambda: program.set(max_terms=1)):
+        with pytest.raises(FormulationError, match="bounds of T were changed"):
+            copied()
 
 
 def test_a_program_without_a_model_makes_none() -> None:
