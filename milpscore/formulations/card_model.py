@@ -448,6 +448,7 @@ class HeldModel:
         # 4. rules, which are few, anew
         rules = {RULES} if m.component(RULES) is not None or new.constraints else set()
         m.del_component(RULES)
+        _clear_answers(m)
         self.add_constraints(m, new)
         return frozenset(parts | rules)
 
@@ -498,6 +499,13 @@ def _is_as(m: Any, stated: Statement) -> bool:
     return limited and (
         margin is None or all(row.lb == margin.value for row in m.margin_rows.values())
     )
+
+
+def _clear_answers(m: Any) -> None:
+    """Forget the duals of a model before a change, which hold rows that are gone."""
+    for suffix in m.component_objects(pyo.Suffix):
+        if suffix.import_enabled():
+            suffix.clear()
 
 
 def move_ends(m: Any, held: Iterable[Any], was: Iterable[Ends], now: Iterable[Ends]) -> None:

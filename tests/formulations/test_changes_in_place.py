@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from fractions import Fraction
 from typing import Any
 
@@ -233,6 +234,16 @@ def test_a_deep_copy_is_as_unchanged_as_its_original() -> None:
     assert program.edited() == "the domain of w[1] was changed"
     program.model.w[0].fix(1)
     assert program.edited() == "variable w[0] is fixed"
+
+
+def test_a_relaxation_solved_before_its_rules_went_can_be_copied() -> None:
+    program = hinge(DATA, constraints=[MaxFPR(0.2)]).relaxed()
+    solve(program, "highs")
+    assert len(program.model.dual)
+    program.set(constraints=[])
+    assert len(program.model.dual) == len(program.model.rc) == 0
+    gc.collect()
+    assert solve(program.exact(), "highs").claim is Claim.OPTIMAL
 
 
 @pytest.mark.parametrize("seed", range(6))
