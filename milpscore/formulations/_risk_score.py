@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -419,7 +420,12 @@ def tangent_program(statement: Statement) -> Program:
     program = model.program(terms + _penalty_term(model), **options)
     if statement.scales is not None:
         # without integrality w says little: the weights of the scores over the slope do
-        program.layout = replace(program.layout, read=_read_scores)
+        program.layout = replace(
+            program.layout,
+            read=_read_scores,
+            fill=partial(_fill_scores, program.layout.fill),
+            narrow=partial(_narrow_scores, program.layout.narrow),
+        )
     return program
 
 
@@ -427,6 +433,45 @@ def _read_scores(m: Any) -> tuple[FloatArray, float]:
     """Return coefficients and intercept, in points, from those of the scores."""
     slope = max(m.slope.value, m.slope.lb)  # a solver may return 0 for a tiny one
     return np.array([v.value for v in m.v.values()], dtype=np.float64) / slope, m.c.value / slope
+
+
+def _fill_scores(fill: Any, m: Any, statement: Statement, card: Card) -> None:
+    """Fill a model, whose b is the cut of the totals alone: c is the score's intercept."""
+    from milpscore.formulations._constraint_rows import cut_range
+
+    fill(m, statement, card)
+    if (step := statement.design.step) is not None and statement.intercept.step is None:
+        low, high = cut_range(statement)
+        cut = float(card.intercept // step * step)
+        m.b.set_value(min(max(cut, low), high), skip_validation=True)
+
+
+def _narrow_scores(
+    narrow: Any, m: Any, old: Statement, new: Statement, arguments: Mapping[str, Any]
+) -> frozenset[str] | None:
+    """Narrow a model, and the intercepts of its scores."""
+    from milpscore.formulations.card_model import move_ends
+
+    parts: frozenset[str] | None = narrow(m, old, new, arguments)
+    if parts is None:
+        return None
+    move_ends(m, [m.c], [_score_ends(old)], [_score_ends(new)])
+    m.c_above.set_value(m.c - float(new.intercept.upper) * m.slope <= 0)
+    m.c_below.set_value(m.c - float(new.intercept.lower) * m.slope >= 0)
+    if old.max_terms is not None and new.max_terms is not None:
+        fewer = old.max_terms - new.max_terms
+        m.at_most_k_slopes.set_value(m.at_most_k_slopes.body + fewer * m.slope <= 0)
+    return parts
+
+
+def _score_ends(statement: Statement) -> tuple[float, float]:
+    """Return the ends of the intercept times the slope."""
+    # the best intercept leaves scores on both sides of the best constant one
+    rule, scales = statement.intercept, statement.scales
+    assert scales is not None
+    slopes = 1.0 / scales.upper, 1.0 / scales.lower
+    lower, upper = (float(end) for end in (rule.lower, rule.upper))
+    return min(lower * slope for slope in slopes), max(upper * slope for slope in slopes)
 
 
 def _reach_every_cut(
@@ -451,17 +496,13 @@ def _add_scores(model: CardModel) -> None:
 
     m, statement, scales = model.m, model.statement, model.statement.scales
     assert scales is not None
-    if (step := statement.design.step) is not None and statement.intercept.step is None:
-        # the cut of the totals alone, which limits on errors count by; c is the score's intercept
-        ends = cut_range(statement)
-        model.implied["b"] = lambda card: min(
-            max(float(card.intercept // step * step), ends[0]), ends[1]
-        )
-        m.b.setlb(ends[0])
-        m.b.setub(ends[1])
+    low, high = cut_range(statement)
+    model.cut = "b", cut_range
+    m.b.setlb(low)
+    m.b.setub(high)
     least, most = 1.0 / scales.upper, 1.0 / scales.lower
-    low, high = statement.coef_min.tolist(), statement.coef_max.tolist()
-    values = {j: statement.coef_sets.get(j, range(low[j], high[j] + 1)) for j in m.J}
+    ends = list(zip(statement.coef_min.tolist(), statement.coef_max.tolist(), strict=True))
+    values = {j: statement.coef_sets.get(j, range(ends[j][0], ends[j][1] + 1)) for j in m.J}
 
     def slope(card: Card) -> float:
         return 1.0 / float(card.scale or 1)
@@ -479,12 +520,8 @@ def _add_scores(model: CardModel) -> None:
         "v", lambda card: card.coefficients * slope(card), m.J, bounds=lambda m, j: reach[j]
     )
     rule = statement.intercept
-    # the best intercept leaves scores on both sides of the best constant one
-    lower, upper = float(rule.lower) * most, float(rule.upper) * most
     model.variable(
-        "c",
-        lambda card: float(card.intercept) * slope(card),
-        bounds=(min(lower, float(rule.lower) * least), max(upper, float(rule.upper) * least)),
+        "c", lambda card: float(card.intercept) * slope(card), bounds=_score_ends(statement)
     )
 
     m.one_pick = pyo.Constraint(m.J, rule=lambda m, j: sum(m.pick[j, k] for k in values[j]) == 1)

@@ -289,9 +289,11 @@ class Session:
         """
         self.refresh()
         parts = self.program.change(values)
-        # rows of a user's own may speak of loss and penalty, whose entries change
+        # rows of a user's own may speak of loss and penalty, whose entries change; a master of
+        # tangents has entries of its intercepts
         own = bool(self.program.own_rows())
-        if parts is None or own or RULES in parts or (parts and not self.plain):
+        anew = bool(parts) and (self.program.takes_tangents or not self.plain)
+        if parts is None or own or anew or RULES in parts:
             kind = self.kind
             self.__init__(self.program)  # type: ignore[misc]
             if kind == "relaxed" != self.kind:

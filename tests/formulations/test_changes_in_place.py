@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 import pytest
 from designs import noisy
 
-from milpscore.constraints import MaxFPR, Range, Sign
+from milpscore.constraints import MaxFPR, MaxPoints, Range, Sign
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
@@ -208,6 +208,31 @@ def test_a_threshold_beside_rows_cannot_be_bounded_in_a_copy_either() -> None:
     for copied in (program.exact, program.relaxed, lambda: program.set(max_terms=1)):
         with pytest.raises(FormulationError, match="bounds of T were changed"):
             copied()
+
+
+@pytest.mark.parametrize(
+    "changed", [{"constraints": [MaxPoints(1)]}, {"intercept_bounds": (-9, -6)}]
+)
+def test_a_range_of_scales_narrowed_is_the_one_that_would_be_built(changed: dict[str, Any]) -> None:
+    X = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 0], [1, 0], [0, 0], [1, 1], [0, 1], [1, 0]])
+    y = [0, 1, 0, 0, 0, 0, 1, 0, 0, 0]
+    given: dict[str, Any] = {"coef_min": -1, "coef_max": 0, "scale": (5.0, 10.0), "max_terms": 1}
+    built, program = risk_score(X, y, **given, **changed), risk_score(X, y, **given)
+    model = program.model
+    program.set(**changed)
+    assert program.model is model
+    for engine in ("auto", "outer_approximation"):
+        mine, new = solve(program, engine), solve(built, engine)
+        assert mine.claim is new.claim is Claim.OPTIMAL
+        assert mine.objective == pytest.approx(new.objective, abs=1e-9)
+    for part in ("b", "c"):
+        assert model.component(part).bounds == built.model.component(part).bounds
+    for row in ("c_above", "c_below"):
+        assert str(model.component(row).expr) == str(built.model.component(row).expr)
+    session = load(risk_score(X, y, **given))
+    session.set(**changed)
+    again = load(risk_score(X, y, **given, **changed))
+    assert (abs(session.matrix - again.matrix) > 1e-12).nnz == 0
 
 
 def test_a_program_without_a_model_makes_none() -> None:
