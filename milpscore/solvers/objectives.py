@@ -59,12 +59,7 @@ def minimize(program: Program, objective: str | Expression) -> Program:
     """
     expression = _expression(objective)
     copy = _copy(program)
-    m = copy.model
-    for each in m.component_data_objects(pyo.Objective, active=True):
-        each.deactivate()
-    if m.component(OWN) is not None:
-        m.del_component(OWN)
-    m.add_component(OWN, pyo.Objective(expr=_made(expression, copy, objective)))
+    _state(copy.model, _made(expression, copy, objective))
     return copy
 
 
@@ -133,9 +128,7 @@ def minimax(program: Program, over: Any) -> Program:
         m.worst.set_value(float((share / now @ values).max()))
 
     copy.fillers = (*copy.fillers, fill)
-    for other in m.component_data_objects(pyo.Objective, active=True):
-        other.deactivate()
-    m.add_component(OWN, pyo.Objective(expr=m.worst + m.penalty))
+    _state(m, m.worst + m.penalty)
     return copy
 
 
@@ -248,6 +241,14 @@ def epsilon_front(
         stages.append(Stage(f"at most {limit:g}", limit, result))
         card = result.card
     return tuple(stages)
+
+
+def _state(m: Any, objective: Any) -> None:
+    """Make an expression the one objective of a model."""
+    for each in m.component_data_objects(pyo.Objective, active=True):
+        each.deactivate()
+    m.del_component(OWN)
+    m.add_component(OWN, pyo.Objective(expr=objective))
 
 
 def _copy(program: Program) -> Program:

@@ -139,6 +139,14 @@ def test_the_worst_group_at_a_margin_set_later() -> None:
     )
 
 
+def test_an_objective_takes_the_place_of_an_own_one() -> None:
+    program = hinge(DATA, **SMALL)
+    again = minimax(minimize(program, "loss"), GROUPS)
+    assert solve(again).objective == solve(minimax(program, GROUPS)).objective
+    twice = minimize(again, lambda m: m.own_objective.expr + m.w[0])
+    assert solve(twice).objective < solve(again).objective
+
+
 def test_a_session_hears_of_what_its_own_rows_speak_of() -> None:
     def limited(build: Any, part: str, most: float, **given: Any) -> Program:
         program: Program = minimize(build(DATA, l1_penalty=0.01, **SMALL, **given), OTHER[part])
