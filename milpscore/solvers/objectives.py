@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.repn import generate_standard_repn
 
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError, is_number
@@ -184,9 +186,14 @@ def lexicographic(
         if result.card is None:
             break
         card, m = result.card, current.model
-        slack = max(tolerance * abs(result.objective), POLICY.own_rounding)
-        most = result.objective + slack
-        m.add_component(f"kept_{place + 1}", pyo.Constraint(expr=m.component(OWN).expr <= most))
+        body = m.component(OWN).expr
+        linear = generate_standard_repn(body)
+        most = result.objective * (1.0 + math.copysign(tolerance, result.objective))
+        end = most - linear.constant
+        # an end of nothing but rounding is one at 0: HiGHS would hear no number so small
+        noise = POLICY.end_noise * max(map(abs, [linear.constant, *linear.linear_coefs]))
+        end = 0.0 if abs(end) <= noise else end + POLICY.own_rounding
+        m.add_component(f"kept_{place + 1}", pyo.Constraint(expr=body - linear.constant <= end))
     return tuple(stages)
 
 

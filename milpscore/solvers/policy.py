@@ -81,6 +81,8 @@ class SolverPolicy:
     whole_tolerance: float = 1e-9
     # an objective of a user's own this close to its bound meets it
     own_rounding: float = 1e-9
+    # a row's end below this share of its entries is what rounding left of 0
+    end_noise: float = 1e-12
     # a reduced cost below this counts as 0 for a column without finite bounds
     free_tolerance: float = 1e-9
     spare_reach: float = 1e-9  # relative reach beyond their range of columns that are paid for

@@ -185,6 +185,28 @@ def test_one_objective_after_the_other_over_all_cards() -> None:
     assert loose[1].value == min(terms for loss, terms, _ in figures if loss <= kept + 1e-9)
 
 
+def test_stages_after_a_value_of_zero_are_proved() -> None:
+    X = np.random.default_rng(0).integers(0, 2, (30, 3)).astype(float)
+    y = (X[:, 0] + X[:, 1] >= 2).astype(int)
+    values: dict[str, Callable[[Program, Card], float]] = {
+        "loss": lambda program, card: round(evaluate(program.statement, card).loss, 12),
+        "points": lambda _, card: int(np.abs(card.coefficients).sum()),
+        "own": lambda _, card: int(card.coefficients[0]) + 2,
+    }
+    own: dict[str, Any] = {"own": lambda m: 0.1 * m.w[0] + 0.3 - 0.1}
+    orders = (["loss", "points"], ["points", "loss"], ["own", "points"])
+    for build, order in itertools.product((hinge, slim), orders):
+        program = build(X, y, l1_penalty=0.001, **SMALL)
+        stages = lexicographic(program, [own.get(name, name) for name in order], time_limit=300)
+        best = min(
+            tuple(values[name](program, card) for name in order) for card in every_card(program)
+        )
+        assert all(stage.result.claim is Claim.OPTIMAL for stage in stages)
+        scale = [0.1 if name in own else 1.0 for name in order]
+        wanted = [value * unit for value, unit in zip(best, scale, strict=True)]
+        assert [stage.value for stage in stages] == pytest.approx(wanted, abs=1e-9)
+
+
 def test_a_front_over_limits_against_all_cards() -> None:
     program = slim(DATA, l1_penalty=1e-4, **SMALL)
     stages = epsilon_front(program, "points", [1, 0, 6, 3], time_limit=300)
