@@ -207,6 +207,13 @@ def test_stages_after_a_value_of_zero_are_proved() -> None:
         assert [stage.value for stage in stages] == pytest.approx(wanted, abs=1e-9)
 
 
+def test_the_stated_objective_stated_again_is_no_change() -> None:
+    program = hinge(DATA, **SMALL)
+    result = solve(minimize(program, "objective"))
+    assert result.objective == solve(program).objective
+    assert result.message == ""
+
+
 def test_a_front_over_limits_against_all_cards() -> None:
     program = slim(DATA, l1_penalty=1e-4, **SMALL)
     stages = epsilon_front(program, "points", [1, 0, 6, 3], time_limit=300)
