@@ -240,6 +240,12 @@ class Program:
         """Whether the model holds a convex term (``eta``) that tangents in ``cuts`` bound."""
         return self.model.component("cuts") is not None
 
+    def drop_tangents(self) -> None:
+        """Take out the tangents that solvers put into the model."""
+        for name in self.stated.intersection(_TANGENTS):
+            self.model.component(name).clear()
+        self.touched.clear()
+
     @property
     def switches_terms(self) -> bool:
         """Whether a binary ``alpha[j]`` of the model says if coefficient ``w[j]`` is used."""
@@ -546,6 +552,7 @@ class Program:
 _MADE = ("model", "layout", "parameters", "least")
 """What a program made later lacks until then."""
 
+_TANGENTS = "cuts", "norm_cuts"
 _DERIVED = frozenset(("max_terms", "constraints", "max_cuts"))
 _NARROWED = _DERIVED | {"coef_min", "coef_max", "intercept_bounds", "margin"}
 """Arguments that a model may be narrowed by; the first ones where ranges were derived."""
@@ -605,7 +612,7 @@ def state_of(model: Any) -> ModelState:
     def every(kind: Any) -> Iterator[tuple[Any, Any]]:
         for part in model.component_objects(kind, descend_into=True):
             # rows that a solver adds only restate the loss, or a norm of the points
-            if part.local_name not in ("cuts", "norm_cuts"):
+            if part.local_name not in _TANGENTS:
                 for own in part.values():
                     yield part, own  # the part as well: without it nothing is left of the name
 

@@ -29,7 +29,7 @@ from milpscore.verify import check, evaluate
 
 
 class OuterApproximation(SessionSolver):
-    """Tangents of a convex term; those found stay in the session and in the model's ``cuts``."""
+    """Tangents of a convex term; they stay in the session, and in the model's ``cuts``."""
 
     checks = True
 

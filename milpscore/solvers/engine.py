@@ -231,6 +231,8 @@ class Solver(ABC):
 def load(program: Program) -> Session:
     """Load a program into HiGHS, to be edited in place and solved several times.
 
+    Tangents that earlier solves put into the model are taken out; the session's own stay.
+
     Parameters
     ----------
     program : Program
@@ -245,13 +247,19 @@ def load(program: Program) -> Session:
     NotApplicableError
         For a conic program.
     """
-    from milpscore.solvers.session import Session
-
     if program.conic:
         raise NotApplicableError(
             "a conic program needs no session: change it with program.set and solve it again, "
             "nothing is compiled twice"
         )
+    program.drop_tangents()
+    return _session_of(program)
+
+
+def _session_of(program: Program) -> Session:
+    """The program inside HiGHS, as its model stands."""
+    from milpscore.solvers.session import Session
+
     return Session(program)
 
 
@@ -530,9 +538,11 @@ def _loaded(
         outcome = Outcome(Termination.TIME_LIMIT, remarks=(remark,))
     elif loads:
         line.phase("making the model")
-        session = load(program) if isinstance(program, Program) else program
-        if session is program:
+        if not isinstance(program, Program):
+            session = program
             session.refresh()
+        else:  # HiGHS alone bounds the tangents that are there; other engines begin without
+            session = _session_of(program) if name == "highs" else load(program)
         name = _choose(session) if name == "auto" else name
     elif program.kind != "exact":
         raise NotApplicableError(

@@ -87,6 +87,7 @@ class Session:
     def __init__(self, program: Program) -> None:
         self.version = self_test()
         self.tolerance, self.owned = POLICY.mip_tolerance, False
+        self.tangents: set[tuple[int, bytes]] = set()  # of its rows: curve and point
         started = time.perf_counter()
         self.program = program
         self.kind: Kind = program.kind
@@ -127,10 +128,15 @@ class Session:
     def refresh(self) -> None:
         """Compile the model again if it was edited since: relaxed as it was, nothing else kept."""
         if difference(self.state, self.program.state()):
-            kind = self.kind
-            self.__init__(self.program)  # type: ignore[misc]
-            if kind == "relaxed" != self.kind:
-                self.relax()
+            self._compile_again()
+
+    def _compile_again(self) -> None:
+        """Start anew from the model as it stands, without the tangents found before."""
+        kind = self.kind
+        self.program.drop_tangents()
+        self.__init__(self.program)  # type: ignore[misc]
+        if kind == "relaxed" != self.kind:
+            self.relax()
 
     @contextmanager
     def otherwise(self) -> Iterator[Session]:
@@ -294,10 +300,7 @@ class Session:
         own = bool(self.program.own_rows())
         anew = bool(parts) and (self.program.takes_tangents or not self.plain)
         if parts is None or own or anew or RULES in parts:
-            kind = self.kind
-            self.__init__(self.program)  # type: ignore[misc]
-            if kind == "relaxed" != self.kind:
-                self.relax()
+            self._compile_again()
             return
         self.state = self.program.state()
         cost, offset = self._objective()

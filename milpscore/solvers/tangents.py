@@ -38,6 +38,13 @@ class Tangent:
     constant: float
     at: FloatArray  # where it touches
 
+    def without_tiny(self, most: float, reach: FloatArray) -> Tangent:
+        """Return it without entries of up to ``most``, lower by what they are worth at most."""
+        tiny = np.abs(self.gradient) <= most
+        lost = float(np.abs(self.gradient[tiny]) @ np.maximum(reach[tiny], 1.0))
+        gradient = np.where(tiny, 0.0, self.gradient)
+        return replace(self, gradient=gradient, constant=self.constant - lost)
+
 
 class LossCurve:
     """The mean of a ``RiskLoss`` over a statement's merged rows, as a function of (w, b).
@@ -184,6 +191,11 @@ class Cut:
     entries: FloatArray
     constant: float  # with the fixed points' share
 
+    @property
+    def key(self) -> tuple[int, bytes]:
+        """The curve and the point: what is the same tangent."""
+        return self.curve, self.tangent.at.tobytes()
+
 
 class Master:
     """A session's rows, the tangents found so far, and a cutoff row, in a HiGHS of their own."""
@@ -213,6 +225,7 @@ class Master:
         self.low = np.where(self.where >= 0, session.col_lower[self.where], self.fixed)
         self.high = np.where(self.where >= 0, session.col_upper[self.where], self.fixed)
         self.cuts: list[Cut] = []  # in the order of HiGHS's rows after the session's own
+        self.held = set(session.tangents)  # the keys of all tangents among its rows
         self.overflowed = False  # a tangent was out of reach: what is empty proves nothing
         # tangents beyond the loss ``ceiling`` are drawn in towards the anchor
         self.anchor = np.clip(np.zeros(len(self.low)), self.low, self.high)
@@ -302,7 +315,10 @@ class Master:
                 height = tangent.gradient @ self.point(above) + tangent.constant
                 if height <= above[self.top[index]] + 1e-9 * self.level:
                     continue
-            self._append(Cut(index, tangent, kind, *self._row_of(tangent, index)))
+            cut = Cut(index, tangent, kind, *self._row_of(tangent, index))
+            if kind == "path" and cut.key in self.held:
+                continue  # what breaks it does so within HiGHS's tolerances
+            self._append(cut)
             added += 1
         return added
 
@@ -330,16 +346,15 @@ class Master:
         values = np.append(-stretch * entries[known], 1.0)
         self.highs.addRow(stretch * cut.constant, np.inf, len(columns), columns, values)
         self.cuts.append(cut)
+        self.held.add(cut.key)
 
     def _row_of(self, tangent: Tangent, curve: int) -> tuple[FloatArray, float]:
         """The gradient of the free points, and the constant with the fixed ones in it."""
-        gradient, known = tangent.gradient, self.where >= 0
         # a coefficient HiGHS would drop as too small in this row moves into the constant
-        tiny = known & (np.abs(gradient) <= 2e-9 * self.unit[self.top[curve]])
-        reach = np.maximum(np.abs(self.loss.reach), 1.0)
-        constant = tangent.constant + float(gradient[~known] @ self.fixed[~known])
-        constant -= float(np.abs(gradient[tiny]) @ reach[tiny])
-        return np.where(known & ~tiny, gradient, 0.0), constant
+        heard = tangent.without_tiny(2e-9 * self.unit[self.top[curve]], self.loss.reach)
+        gradient, fixed = heard.gradient, self.where < 0
+        constant = heard.constant + float(gradient[fixed] @ self.fixed[fixed])
+        return np.where(fixed, 0.0, gradient), constant
 
     def forget(self, margin: float) -> None:
         """Drop path tangents over ``margin`` below the last LP's point."""
@@ -355,6 +370,7 @@ class Master:
             rows = self.rows + np.array(sorted(gone), dtype=np.int32)
             self.highs.deleteRows(len(rows), rows.astype(np.int32))
             self.cuts = [cut for k, cut in enumerate(self.cuts) if k not in gone]
+            self.held = self.session.tangents | {cut.key for cut in self.cuts}
 
     def set_anchor(self) -> None:
         """Set the anchor, the continuous optimum within the ranges, and the first tangents."""
@@ -485,12 +501,20 @@ class Master:
     def store_cuts(self) -> None:
         """Write the tangents into the Pyomo model and the session: exported, they are seen."""
         for index, (rows, height) in enumerate(zip(self.lists, self.heights, strict=True)):
-            own = [cut for cut in self.cuts if cut.curve == index]
+            new = {cut.key: cut for cut in self.cuts if cut.curve == index}
+            own = [cut for key, cut in new.items() if key not in self.session.tangents]
+            self.session.tangents.update(new)
             made = []
             for cut in own:
-                slopes = zip(cut.tangent.gradient.tolist(), self.points, strict=True)
+                # HiGHS, should it compile the row, is to drop nothing of it
+                largest = max(1.0, float(np.abs(cut.tangent.gradient).max(initial=0.0)))
+                least = POLICY.dropped_share * largest
+                tangent = cut.tangent.without_tiny(least, self.loss.reach)
+                slopes = zip(tangent.gradient.tolist(), self.points, strict=True)
                 body = sum((g * v for g, v in slopes if g), start=0.0)
-                made.append(rows.add(height - body >= cut.tangent.constant))
+                made.append(rows.add(height - body >= tangent.constant))
+            if index == 0:
+                self.session.program.touched += [cut.tangent.at for cut in own]
             if not own:
                 continue
             table = np.zeros((len(own), len(self.session.columns)))
@@ -499,5 +523,4 @@ class Master:
             table[:, self.top[index]] = 1.0
             constants = np.array([cut.constant for cut in own])
             self.session.append(made, sparse.csr_array(table), constants)
-        self.session.program.touched += [cut.tangent.at for cut in self.cuts if cut.curve == 0]
         self.cuts = []

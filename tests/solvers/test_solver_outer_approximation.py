@@ -176,6 +176,26 @@ def test_a_session_keeps_its_tangents_and_follows_new_weights() -> None:
     assert relaxed.dual_bound <= truth + 1e-9
 
 
+def test_a_second_solve_proves_the_same_without_the_tangents_of_the_first() -> None:
+    program = risk_score(small(0), max_terms=2, coef_min=-2, coef_max=2)
+    program.model.mine = pyo.Constraint(expr=program.model.w[0] + program.model.w[1] <= 3)
+    first = solve(program)
+    tangents = len(program.model.cuts)
+    # HiGHS's own answer on the tangents is not doubted for entries near to 0
+    assert solve(program, "highs").dual_bound > 0.0
+    again = solve(program)
+    assert first.claim is again.claim is Claim.OPTIMAL
+    assert (again.dual_bound, again.message) == (first.dual_bound, first.message)
+    assert len(program.model.cuts) == len(program.touched) == tangents
+    session = load(program)
+    for _ in range(3):  # a session's tangents stay, none of them twice
+        solve(session)
+    points = {v.tobytes() for v in program.touched}
+    assert len(program.model.cuts) == len(program.touched) == len(points)
+    session.set(coef_max=1)
+    assert solve(session).claim is Claim.OPTIMAL
+
+
 def test_user_constraints_fixed_variables_and_infeasibility() -> None:
     data = small(4)
     program = risk_score(data, **BOX)
