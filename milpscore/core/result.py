@@ -280,6 +280,6 @@ def claim_of(verified: bool, objective: float, bound: float, trivial: float) -> 
     """
     if not verified:
         return Claim.NONE
-    if objective - bound <= CLAIM_TOLERANCE * abs(objective):
+    if objective - bound <= CLAIM_TOLERANCE * abs(objective) < np.inf:
         return Claim.OPTIMAL
     return Claim.GAP if bound > trivial else Claim.FEASIBLE

@@ -171,6 +171,10 @@ def _of_card(
         common = {**common, "bound_source": "trivial"}
     claim = claim_of(True, figures.objective, bound, trivial=least)
     cut = "" if claim is Claim.OPTIMAL else outcome.termination.cut
+    far = (
+        "what the cards lose overflows: bring columns nearer to 1, or intercept_bounds nearer to 0"
+    )
+    refused += [far] * math.isinf(figures.objective)
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
         claim=claim,

@@ -77,6 +77,7 @@ def test_a_claim_is_relative() -> None:
     assert claim_of(True, 3e-6, 3e-6 * (1 - 0.9e-6), 0.0) is Claim.OPTIMAL
     assert claim_of(True, 5e-7, 0.0, 0.0) is Claim.FEASIBLE
     assert claim_of(True, 0.0, 0.0, 0.0) is Claim.OPTIMAL
+    assert claim_of(True, np.inf, 0.5, 0.0) is Claim.GAP
     assert claim_of(True, -2.0, -2.000001, -np.inf) is Claim.OPTIMAL
 
 

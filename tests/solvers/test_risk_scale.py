@@ -460,3 +460,19 @@ def test_compare_states_it_by_default() -> None:
     (program,) = answers.programs.values()
     assert program.statement.scales is not None
     assert answers.results["risk_score", "exact"].card.scale is not None
+
+
+@pytest.mark.parametrize(("unit", "bounds"), [(1e-5, (2, 3)), (1e-7, (2, 3)), (1e-5, (100, 200))])
+def test_scores_that_overflow_in_both_directions_are_survived(
+    unit: float, bounds: tuple[int, int]
+) -> None:
+    x = unit * np.array([[1.0], [0], [-1], [-1], [1]])
+    program = risk_score(
+        x, [1, 0, 0, 1, 1], loss="poisson", intercept_bounds=bounds, coef_min=-2, coef_max=2
+    )
+    result = solve(program)
+    assert result.verified
+    overflows = math.isinf(result.objective)  # at any scale that the columns leave
+    assert overflows == (program.statement.scales.upper < bounds[0] / 700)
+    assert (str(result.claim) == "optimal") != overflows
+    assert ("what the cards lose overflows" in result.message) == overflows

@@ -192,6 +192,8 @@ class Arrays:
         s, b = 1.0 / float(card.scale), float(card.intercept)
         t = self.X @ card.coefficients.astype(np.float64) + b
         value, u = self.rows.terms(s * t), self.rows.pull(s * t)
+        if not np.isfinite(u).all():
+            return -math.inf
         along, pull, ends = math.fsum(u * t), abs(math.fsum(u)), [s_lo, s_hi]
         far = s_hi * float(np.abs(t).max())
         sizes = float(np.abs(value).sum()) + 4.0 * self.rows.size(s * t) * far
@@ -201,6 +203,8 @@ class Arrays:
         for side, end in ways:
             z = end * t
             there = self.rows.pull(z)
+            if not np.isfinite(there).all():
+                return -math.inf
             across = abs(math.fsum(there))
             hidden = 1e-9 * np.abs(there * t).sum() + beside * across
             hidden += self.gamma * self.share @ (np.abs(t) * (1.0 + np.abs(z)))
@@ -218,6 +222,8 @@ class Arrays:
         b, s = float(lines.intercepts[0]), float(lines.slopes[0])
         z = s * totals + b
         value, u = self.rows.terms(z), self.rows.pull(z)
+        if not np.isfinite(u).all():
+            return -math.inf  # the line found overflows, which says nothing of others
         g_b, g_s = math.fsum(u), math.fsum(u * totals)
         # where the best intercept lies at any of these slopes: see `_measure`
         low, high = self.offset - s_hi * totals.max(), self.offset - s_hi * totals.min()
