@@ -110,17 +110,18 @@ class _TangentSearch:
         """Rounds of the master until nothing better than the incumbent is left."""
         termination = Termination.COMPLETED
         try:
-            self.master.set_anchor()
-            self._first_cards(start)
-            self.master = self.master.fitted(self.best)
-            self._cut(1e-3)
-            self._refresh()
-            termination = self._search()
-        except TimeIsUpError:
-            termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
+            try:
+                self.master.set_anchor()
+                self._first_cards(start)
+                self.master = self.master.fitted(self.best)
+                self._cut(1e-3)
+                self._refresh()
+                termination = self._search()
+            except TimeIsUpError:
+                termination = Termination.TIME_LIMIT
+            self._report()
+        except KeyboardInterrupt:  # a listener's at the last report included
             termination = Termination.INTERRUPTED
-        self._report()
         self.master.store_cuts()
         return self._outcome(termination)
 

@@ -294,6 +294,21 @@ def test_an_interrupt_ends_the_search_with_the_best_card() -> None:
     assert result.verified
 
 
+@pytest.mark.parametrize(
+    ("stop", "ended"),
+    [
+        ({"cutoff": 0.5}, Termination.CUTOFF),
+        ({"callback": lambda point: point.dual_bound > 0.5}, Termination.INTERRUPTED),
+    ],
+)
+def test_a_stop_at_the_last_report_is_an_answer(stop: Any, ended: Termination) -> None:
+    X = np.array([[0.0, 2], [1, 1], [0, 1], [1, 0]])
+    given: dict[str, Any] = {"coef_min": -1, "coef_max": 1, "scale": 1, "l0_penalty": 0.01}
+    result = solve(risk_score(X, [0, 1, 1, 0], **given), NAME, **stop)
+    assert (result.termination, result.verified) == (ended, True)
+    assert result.dual_bound > 0.5
+
+
 def test_same_answer_twice() -> None:
     first, second = (
         solve(risk_score(noisy(50, 5, seed=3), scale=1.0, max_terms=3), NAME) for _ in range(2)
