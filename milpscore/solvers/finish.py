@@ -332,10 +332,26 @@ def _without_card(
     elif ended.cut and (words := _ruled_out(task)):
         message = words
         common = {**common, "termination": Termination.INFEASIBLE}
-    else:
+    elif ended.cut or ended in (Termination.INTERRUPTED, Termination.CUTOFF):
         message = "no card was found before the stop: raise the limit or pass a warm start"
+    else:
+        message = _none_ruled_out(task.program)
+        if ended is not Termination.ERROR:
+            common = {**common, "termination": Termination.INACCURATE, "trace": ()}
     message = "; ".join(filter(None, [*remarks, message]))
     return Result(**common, claim=Claim.NONE, verified=False, message=message)
+
+
+def _none_ruled_out(program: Program) -> str:
+    """Why a solver that nothing stopped left no card, and what to do next."""
+    if program.added_by_user():
+        why = (
+            "what was added to the model may ask a variable for a value that no card gives it (an "
+            "error z may be 1 where the card does not err): state it of w, or with constraints"
+        )
+    else:
+        why = "pass a warm start, or use another solver"
+    return f"no card was found, and none is ruled out: {why}"
 
 
 def _ruled_out(task: Task) -> str:

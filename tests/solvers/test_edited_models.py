@@ -17,7 +17,7 @@ from milpscore.certificate import certify
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program
-from milpscore.core.result import Claim, Result
+from milpscore.core.result import Claim, Result, Termination
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.pools import pareto, pool
 from milpscore.solvers import load, solve
@@ -164,6 +164,17 @@ def test_edits_of_the_objective_are_refused(kind: str) -> None:
     program.set(l0_penalty=0.5)
     assert program.added_by_user() == ""
     assert solve(program, progress=False).claim is Claim.OPTIMAL
+
+
+@pytest.mark.parametrize("solver", ["highs", "support_tree"])
+def test_a_row_that_no_card_meets_by_its_own_errors_is_explained(solver: str) -> None:
+    program = program_of("slim", 0)
+    z = program.model.z
+    program.model.mine = pyo.Constraint(expr=sum(z.values()) >= 6)
+    result = solve(program, solver)
+    assert (result.claim, result.termination) == (Claim.NONE, Termination.INACCURATE)
+    assert "none is ruled out: what was added to the model may ask" in result.message
+    assert "before the stop" not in result.message
 
 
 def test_rows_let_off_are_named_and_nothing_false_is_claimed() -> None:
