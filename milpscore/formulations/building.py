@@ -282,7 +282,15 @@ def intercept_rule(
 ) -> InterceptRule:
     """Return the intercepts of a kind, within a user's bounds or else those that can matter."""
     if kind == "zero":
-        return InterceptRule("zero", Fraction(0), Fraction(0), Fraction(1))
+        rule = InterceptRule("zero", Fraction(0), Fraction(0), Fraction(1))
+        low, high = intercept_range(bounds, rule.lower, rule.upper, None)
+        if not low <= 0 <= high:
+            raise FormulationError(
+                f"{{intercept_bounds}} {bounds!r} leave out 0, where intercept='zero' holds it: "
+                "leave them out, or take intercept='integer' or 'real'",
+                intercept_bounds=...,
+            )
+        return rule
     if kind not in ("integer", "real"):
         raise FormulationError(f"intercept must be 'integer', 'zero' or 'real', got {kind!r}")
     step = Fraction(1) if kind == "integer" else None

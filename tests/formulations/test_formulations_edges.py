@@ -17,8 +17,9 @@ from tree_cases import set_policy
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, as_fraction
+from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
-from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, hinge, slim
+from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, hinge, risk_score, slim
 from milpscore.solvers import load, session as highs_session, solve
 from milpscore.verify import evaluate
 
@@ -323,6 +324,15 @@ def test_bounds_of_the_intercept_move_inwards_to_the_step() -> None:
         -0.5,
         2.5,
     )
+
+
+@pytest.mark.parametrize("build", [hinge, risk_score])
+def test_an_intercept_at_zero_lies_within_its_bounds(build: Any) -> None:
+    more = {"scale": 1} if build is risk_score else {}
+    with pytest.raises(FormulationError, match=r"\(2, 7\) leave out 0, where intercept='zero'"):
+        build(noisy(), intercept="zero", intercept_bounds=(2, 7), **more)
+    rule = build(noisy(), intercept="zero", intercept_bounds=(0, 7), **more).statement.intercept
+    assert (rule.kind, rule.lower, rule.upper) == ("zero", 0, 0)
 
 
 def test_an_intercept_beyond_64_bits_is_evaluated_exactly() -> None:
