@@ -34,6 +34,9 @@ from milpscore.data.checking import (
 )
 from milpscore_check.cells import folded
 
+_EXACT = 2.0**53
+"""Below it floats hold every whole number."""
+
 
 class ColumnFile(Struct, forbid_unknown_fields=True, kw_only=True):
     """A column in a file; an open end is null."""
@@ -217,6 +220,9 @@ def column_values(
         if all(dtype.kind in "fiub" for dtype in given.dtypes):
             numbers = given.to_numpy(dtype=np.float64)
             if np.isfinite(numbers).all():
+                large = np.abs(numbers).max(axis=0, initial=0.0) >= _EXACT
+                for place in np.flatnonzero(large).tolist():
+                    _refuse_rounded(given.iloc[:, place], numbers[:, place])
                 return np.array(numbers, order="C")
     values = np.zeros((len(frame), len(columns)), order="F")
     missing: dict[str, int] = {}
@@ -272,6 +278,7 @@ def _fill(
         if column.kind == "missing":
             values[:, j] = absent
         elif column.kind == "numeric":
+            _refuse_rounded(series, numbers)
             values[:, j] = np.where(absent, 0.0, numbers)
         elif column.kind == "interval":
             values[:, j] = (numbers >= column.lower) & (numbers < column.upper)
@@ -280,6 +287,22 @@ def _fill(
         values[np.ix_(gone, np.array(places))] = np.nan
     foreseen = "missing" in kinds or (unseen != "error" and "numeric" not in kinds)
     return 0 if foreseen else int(absent.sum())
+
+
+def _refuse_rounded(series: pd.Series[Any], values: FloatArray) -> None:
+    """Raise a DataError where ``values``, the column as floats, are not its whole numbers."""
+    kind = series.dtype.kind
+    if kind not in "iu" or not (np.abs(values) >= _EXACT).any():
+        return
+    exact = series.dropna().to_numpy(dtype=f"{kind}8")
+    with np.errstate(invalid="ignore"):
+        odd = exact[values[~np.isnan(values)].astype(exact.dtype) != exact]
+    if len(odd):
+        raise DataError(
+            f"column {series.name!r} holds whole numbers beyond 2^53 ({listing(odd[:1].tolist())})"
+            " that are rounded as floating-point numbers. Subtract a constant from the column, or"
+            " leave it out if it names rows."
+        )
 
 
 def _fill_categories(

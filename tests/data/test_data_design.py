@@ -91,6 +91,8 @@ def test_categories_become_columns(series: Any, expected: dict[str, list[int]]) 
         (np.empty((0, 2)), "0 row"),
         ([[1], [2], [3]], "X has 3 rows but y has 2"),
         ([[1], [np.inf]], "'x0' holds 1 infinite"),
+        ([[1], [2**53 + 1]], "'x0' holds whole numbers beyond 2\\^53 .9007199254740993. that"),
+        (pd.DataFrame({"a": pd.array([2**63 - 1, 0], "Int64")}), "Subtract a constant"),
         ([[1, 1], [np.nan, 2]], r"NaN.*'x0' \(1\).*missing='bin'"),
         (pd.DataFrame({"a": ["u", None]}), r"'a' \(1\)"),
         (pd.DataFrame({"a": pd.array([1, pd.NA], dtype="Int64")}), r"'a' \(1\)"),
