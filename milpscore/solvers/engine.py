@@ -30,7 +30,7 @@ from milpscore.core.result import (
 )
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
-from milpscore.solvers.options import SOLVERS, ConicOptions, Options, require_solver
+from milpscore.solvers.options import SOLVERS, ConicOptions, Options, require, require_solver
 from milpscore.solvers.policy import POLICY
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def solve(
     Raises
     ------
     OptionError
-        For an unknown solver or option.
+        For an unknown solver or option, and a warm start that is not a card.
     NotApplicableError
         For a program that the solver cannot hold.
     SolverError
@@ -341,6 +341,8 @@ def solve(
                 "the warm start holds no card: pass a Result with one, or a Card"
             )
         warm_start = warm_start.card
+    wanted = "a Card, such as Card(points, intercept), a Result that holds one, or None"
+    require(warm_start is None or isinstance(warm_start, Card), "warm_start", warm_start, wanted)
     checked, start = Options.of(options), warm_start
     result, task = _run(program, solver, checked, start, progress, callback)
     unheard = [name for name in checked.options or () if SOLVERS.name_of(name) != result.solver]

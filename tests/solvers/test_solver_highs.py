@@ -334,6 +334,8 @@ def test_a_result_is_a_start() -> None:
     assert solve(slim(noisy()), "highs", warm_start=first).warm_start == "accepted"
     with pytest.raises(NotApplicableError, match="holds no card"):
         solve(slim(noisy()), "highs", warm_start=solve(slim(noisy()).relaxed()))
+    with pytest.raises(OptionError, match=r"warm_start must be a Card, .* got \[1, 2, 3\]"):
+        solve(slim(noisy()), warm_start=[1, 2, 3])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
