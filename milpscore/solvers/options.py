@@ -114,7 +114,19 @@ def _are_by_solver(value: Any) -> bool:
 
 
 def _is_log(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and Path(value).parent.is_dir())
+    """Whether a log can be written to a file of this name; HiGHS would leave it out unsaid."""
+    if value is None or not isinstance(value, str):
+        return value is None
+    path = Path(value)
+    try:
+        there = path.exists()
+        if not there or path.is_file() or path.is_dir():  # to open a pipe may wait
+            path.open("ab").close()
+        if not there:
+            path.unlink()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _bytes(said: str) -> re.Match[str] | None:
@@ -234,7 +246,7 @@ class Options(_Checked):
     )
     presolve: bool = _switch(True)
     log_file: str | None = _option(
-        None, _is_log, "the name of a file in a folder that exists, or None"
+        None, _is_log, "the name of a file that can be written, in a folder that exists, or None"
     )
     cutoff: float | None = _option(None, lambda c: c is None or is_number(c), "a number or None")
     options: Mapping[str, Mapping[str, Any]] | None = _option(

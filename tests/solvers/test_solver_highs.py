@@ -158,6 +158,9 @@ def test_a_time_limit_is_kept_again_and_again() -> None:
         ({"presolve": "on"}, "presolve must be True or False"),
         ({"log_file": "/no/such/folder/log"}, "folder that exists"),
         ({"log_file": 3}, "folder that exists"),
+        ({"log_file": "."}, "a file that can be written"),
+        ({"log_file": "/dev/null/log"}, "a file that can be written"),
+        ({"log_file": "/proc/no.log"}, "a file that can be written"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
