@@ -55,7 +55,7 @@ class Termination(_Explained):
     FLAT = "flat", "The last iterations hardly lowered the objective."
     STOPPED = "stopped", "The callback asked to stop: this is the best until then."
     HEURISTIC = "heuristic", "Only a heuristic was asked for: no solver ran, nothing is proved."
-    INTERRUPTED = "interrupted", "The user interrupted the solve."
+    INTERRUPTED = "interrupted", "The user, or a callback, interrupted the solve."
     INFEASIBLE = "infeasible", "The solver found that no point meets every constraint."
     UNBOUNDED = "unbounded", "The solver found no finite optimum; a bound is missing."
     INACCURATE = (
@@ -67,9 +67,18 @@ class Termination(_Explained):
     @property
     def cut(self) -> str:
         """The sentence as part of a message, if a limit cut the search short; else empty."""
-        limits = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.ITERATION_LIMIT)
+        asked = (Termination.CUTOFF, Termination.STOPPED, Termination.INTERRUPTED)
+        return "" if self in asked else self.stop
+
+    @property
+    def stop(self) -> str:
+        """The same if anything stopped the search: a limit, a cutoff, a callback, the user."""
+        stops = (
+            Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.ITERATION_LIMIT,
+            Termination.CUTOFF, Termination.STOPPED, Termination.INTERRUPTED,
+        )  # fmt: skip
         sentence = self.sentence
-        return f"{sentence[0].lower()}{sentence.rstrip('.')[1:]}" if self in limits else ""
+        return f"{sentence[0].lower()}{sentence.rstrip('.')[1:]}" if self in stops else ""
 
 
 class Claim(_Explained):

@@ -130,11 +130,13 @@ def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
         bound = min(max(session.dual_bound_of(outcome.row_dual), least), objective)
         session.store_duals(outcome)
     w, b = program.coefficients()
+    claim = claim_of(not broken, objective, bound, trivial=least)
+    cut = "" if claim is Claim.OPTIMAL else outcome.termination.stop
     return Result(
-        **{**common, "bound_source": "evidence"}, verified=not broken,
-        claim=claim_of(not broken, objective, bound, trivial=least), objective=objective, loss=loss,
-        penalty=penalty, dual_bound=bound, coefficients=w, intercept=b,
-        terms=program.statement.design.count_terms(w), message="; ".join(broken),
+        **{**common, "bound_source": "evidence"}, verified=not broken, claim=claim,
+        objective=objective, loss=loss, penalty=penalty, dual_bound=bound, coefficients=w,
+        intercept=b, terms=program.statement.design.count_terms(w),
+        message="; ".join(filter(None, [*broken, cut])),
     )  # fmt: skip
 
 
@@ -170,7 +172,7 @@ def _of_card(
     if doubt:
         common = {**common, "bound_source": "trivial"}
     claim = claim_of(True, figures.objective, bound, trivial=least)
-    cut = "" if claim is Claim.OPTIMAL else outcome.termination.cut
+    cut = "" if claim is Claim.OPTIMAL else outcome.termination.stop
     far = (
         "what the cards lose overflows: bring columns nearer to 1, or intercept_bounds nearer to 0"
     )
@@ -332,7 +334,7 @@ def _without_card(
     elif ended.cut and (words := _ruled_out(task)):
         message = words
         common = {**common, "termination": Termination.INFEASIBLE}
-    elif ended.cut or ended in (Termination.INTERRUPTED, Termination.CUTOFF):
+    elif ended.stop:
         message = "no card was found before the stop: raise the limit or pass a warm start"
     else:
         message = _none_ruled_out(task.program)

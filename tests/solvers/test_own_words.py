@@ -73,6 +73,8 @@ def test_a_search_stops_where_nothing_is_better_than_the_cutoff(solver: str) -> 
     result = solve(program, solver, cutoff=0.5 * best, time_limit=300)
     assert result.termination in (Termination.CUTOFF, Termination.COMPLETED)
     assert 0.5 * best <= result.dual_bound <= best
+    said = "the bound reached the cutoff: no card is better than that" in result.message
+    assert said == (result.termination is Termination.CUTOFF and result.claim is not Claim.OPTIMAL)
     above = solve(program, solver, cutoff=2.0 * best, time_limit=300)
     assert above.objective == pytest.approx(best, abs=1e-12)
 
