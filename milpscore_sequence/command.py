@@ -19,13 +19,11 @@ from milpscore.cli.common import (
     plain_table,
     print_json,
     print_text,
-    require_folder,
     say,
 )
 from milpscore.cli.groups import (
     DATA,
     JSON,
-    OUTPUT,
     QUIET,
     SEED,
     SOLVE,
@@ -34,6 +32,7 @@ from milpscore.cli.groups import (
     file,
     grouped,
     option,
+    output_file,
 )
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.writing import data_output, replacing
@@ -55,7 +54,7 @@ DATA_TXT = argument(
 )
 MODEL = argument("MODEL", "Model saved by 'milpscore crf train'.")
 TAB = option(DATA, "One tab parts the columns; tokens may hold blanks.", default=False)
-OUT = option(None, "Write here instead of to standard output.", metavar="FILE")
+OUT = output_file("Write here instead of to standard output.", panel=None)
 
 
 @crf_app.command("train")
@@ -71,10 +70,10 @@ OUT = option(None, "Write here instead of to standard output.", metavar="FILE")
 def train_command(
     *,
     data: Path = DATA_TXT,
-    model: Path = option(
-        OUTPUT,
-        "Save the model here; a name that ends in .json gives JSON, any other npz.",
-        metavar="FILE",
+    model: Path = output_file(
+        "Save the model here; a name that ends in .json gives JSON, any other npz. The one of "
+        "--warm-start may be named.",
+        over="warm_start",
         show_default=False,
         default=...,
     ),
@@ -125,7 +124,6 @@ def train_command(
     """
     from milpscore_sequence import SparseCRF, read_sequences
 
-    require_folder(model)
     if patience is not None and dev is None:
         raise OptionError("--patience watches the errors on other sequences: add --dev FILE")
     estimator = SparseCRF() if warm_start is None else SparseCRF.load(warm_start)
@@ -189,7 +187,6 @@ def tag_command(
     """
     from milpscore_sequence import write_sequences
 
-    require_folder(out)
     if posterior and n_best is not None:
         raise OptionError("--posterior and --n-best exclude each other: drop one")
     estimator, rows, X, _ = _loaded(model, data, tab)
@@ -262,7 +259,6 @@ def dump_command(
     """
     from milpscore_sequence import Tagger
 
-    require_folder(out)
     estimator = Tagger.load(model)
     with _stream(out) as stream:
         stream.writelines(line + "\n" for line in estimator.dump(top))

@@ -12,7 +12,6 @@ from milpscore.cli.common import (
     noting_interrupts,
     require_columns,
     require_file,
-    require_folder,
     say,
 )
 from milpscore.cli.groups import (
@@ -32,6 +31,7 @@ from milpscore.cli.groups import (
     file,
     names_of,
     option,
+    output_file,
     seconds,
 )
 from milpscore.cli.saved import TARGET, loaded_card, table_again
@@ -124,7 +124,7 @@ def report_command(
     population: str | None = option(OUTPUT, "Of whom the rows are.", metavar="TEXT"),
     author: str | None = option(OUTPUT, "Who answers for the page.", metavar="TEXT"),
     date: str | None = option(OUTPUT, "The page's date; today unless given.", metavar="TEXT"),
-    out: Path = option(OUTPUT, "The page to write.", metavar="FILE", default=Path("report.html")),
+    out: Path = output_file("The page to write.", default=Path("report.html")),
 ) -> None:
     """Write one self-contained HTML page: the card, its proof, its figures.
 
@@ -136,7 +136,6 @@ def report_command(
     require_file(card)
     for table in filter(None, [data, validation]):
         require_columns(table, target, by, time, entry, encoding=written.csv_encoding or "utf-8")
-    require_folder(out)
     if time is not None:
         known = {"target": target, "time": time, "entry": entry, "positive": positive}
         _timed_report(card, data, known, written, by, out)

@@ -15,7 +15,6 @@ from milpscore.cli.common import (
     print_json,
     require_columns,
     require_drawable,
-    require_folder,
     save_figure,
     say,
     spelt,
@@ -25,7 +24,6 @@ from milpscore.cli.groups import (
     CARD,
     DATA,
     NODE_LIMIT,
-    OUTPUT,
     PLOT,
     SETTINGS,
     SOLVE,
@@ -34,9 +32,9 @@ from milpscore.cli.groups import (
     OutputOptions,
     argument,
     featured,
-    file,
     names_of,
     option,
+    output_file,
     seconds,
     settings_of,
 )
@@ -141,14 +139,13 @@ def race_command(
         SOLVE, "Solve on the workers of this Dask scheduler instead.", metavar="tcp://HOST:PORT"
     ),
     retry_failed: bool = option(SOLVE, "Do the failed solves again.", default=False),
-    out: Path = option(
-        OUTPUT,
+    out: Path = output_file(
         "Each finished solve is committed to this file; solves it holds are not done again.",
         metavar="RESULTS.sqlite",
         default=Path("race.sqlite"),
     ),
     plot: Path | None = PLOT,
-    csv: Path | None = file("Write the table, medians over the seeds, as CSV."),
+    csv: Path | None = output_file("Write the table, medians over the seeds, as CSV."),
     output: OutputOptions,
 ) -> None:
     """Race solvers on the same programs: who proves what, how fast, and who is wrong.
@@ -173,7 +170,6 @@ def race_command(
         )
     for path in files:
         require_columns(path, str(columns.target), columns.weights_column)
-    require_folder(out, csv)
     require_drawable(plot)
     check_workers(jobs, dask)
     from milpscore_study import Race, instance_race, race_study

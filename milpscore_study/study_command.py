@@ -17,12 +17,21 @@ from milpscore.cli.common import (
     print_json,
     print_text,
     require_drawable,
-    require_folder,
     save_figure,
     say,
     table,
 )
-from milpscore.cli.groups import JSON, OUTPUT, QUIET, SOLVE, argument, featured, grouped, option
+from milpscore.cli.groups import (
+    JSON,
+    OUTPUT,
+    QUIET,
+    SOLVE,
+    argument,
+    featured,
+    grouped,
+    option,
+    output_file,
+)
 from milpscore.core.errors import OptionError
 from milpscore.core.writing import printable
 
@@ -96,8 +105,7 @@ def followed(title: str, study: Any, out: Path, quiet: bool, **how: Any) -> Stud
 def run_command(
     *,
     file: Path = argument("STUDY.toml", "What to solve."),
-    out: Path = option(
-        OUTPUT,
+    out: Path = output_file(
         "Each finished solve is committed to this file; solves it holds are not done again.",
         metavar="RESULTS.sqlite",
         default=...,
@@ -114,7 +122,6 @@ def run_command(
     Exit codes: 0 all is done, 1 some solves failed, 2 bad input,
     another writer or a full disk, 130 Ctrl-C.
     """
-    require_folder(out)
     check_workers(jobs, dask)
     report = followed(file.stem, file, out, quiet, jobs=jobs, dask=dask, retry_failed=retry_failed)
     if not quiet:
@@ -156,11 +163,10 @@ def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
 def export_command(
     *,
     results: Path = RESULTS,
-    out: Path = option(OUTPUT, "The file to write.", "--out", metavar="FILE", default=...),
+    out: Path = output_file("The file to write.", "--out", default=...),
     format: str = option(OUTPUT, "The format.", metavar="csv|parquet", default="csv"),
 ) -> None:
     """Write one row a solve as CSV or Parquet."""
-    require_folder(out)
     from milpscore_study import read_study
 
     read_study(results).export(out, format)
@@ -173,9 +179,7 @@ def export_command(
 def plot_command(
     *,
     results: Path = RESULTS,
-    out: Path = option(
-        OUTPUT, "The figure to write (png, pdf or svg).", "--out", metavar="FILE", default=...
-    ),
+    out: Path = output_file("The figure to write (png, pdf or svg).", "--out", default=...),
     kind: Literal["terms", "profile", "bounds", "gap"] = option(
         OUTPUT, "What to draw.", default="terms"
     ),

@@ -18,7 +18,6 @@ from milpscore.cli.common import (
     noting_interrupts,
     print_json,
     print_text,
-    require_folder,
     save_certificate,
     say,
     speller,
@@ -37,9 +36,9 @@ from milpscore.cli.groups import (
     SolveOptions,
     argument,
     featured,
-    file,
     numbers_of,
     option,
+    output_file,
     settable,
 )
 from milpscore.cli.sites import filled_in
@@ -127,8 +126,8 @@ def fit_command(
         "--check/--no-check",
         default=True,
     ),
-    out: Path | None = file("Save the card as JSON, for 'milpscore predict'."),
-    certificate: Path | None = file(
+    out: Path | None = output_file("Save the card as JSON, for 'milpscore predict'."),
+    certificate: Path | None = output_file(
         "Save card, statement, bound and the evidence for it, for 'milpscore verify'."
     ),
 ) -> None:
@@ -145,7 +144,6 @@ def fit_command(
     arguments = card.arguments(limits)
     if threshold_by is not None:
         DecisionBy.of(threshold_by)
-    require_folder(out, certificate)
     how: dict[str, Any] = {"heuristic": heuristic, "polish": polish}
     if sample is not None:
         how |= {"rows": sample, "confidence": confidence}
@@ -476,8 +474,8 @@ def _as_text(card: AnyCard, result: Result, seconds: float) -> str:
 def export_command(
     *,
     data: DataOptions,
-    model: Path | None = argument("[MODEL]", "File to write; ends in .mps or .lp.", default=None),
-    out: Path | None = file("The same as an option."),
+    model: Path | None = argument("[MODEL]", "File to write; ends in .mps or .lp.", None, over=""),
+    out: Path | None = output_file("The same as an option."),
     card: CardOptions,
     limits: LimitOptions,
     output: QuietOption,
@@ -493,7 +491,6 @@ def export_command(
     if (model is None) == (out is None):
         raise OptionError("name one file to write, ending in .mps or .lp: --out FILE")
     model = cast(Path, model or out)
-    require_folder(model)
     from milpscore.core.program import MODEL_FILES
 
     require_ending(model.name, MODEL_FILES)

@@ -18,7 +18,6 @@ from milpscore.cli.common import (
     print_json,
     print_text,
     require_drawable,
-    require_folder,
     save_figure,
     say,
     say_evidence,
@@ -39,8 +38,8 @@ from milpscore.cli.groups import (
     LimitOptions,
     OutputOptions,
     featured,
-    file,
     option,
+    output_file,
     settable,
 )
 from milpscore.cli.survival import survival_options
@@ -99,7 +98,7 @@ def pool_command(
     ),
     time_limit: float = TIME_LIMIT,
     node_limit: int | None = NODE_LIMIT,
-    out: Path | None = file(
+    out: Path | None = output_file(
         "Save all cards as CSV, one row each: figures, then the points of every column."
     ),
     certificates: Path | None = option(
@@ -127,7 +126,6 @@ def pool_command(
     }
     of_pool = {name: value for name, value in asked.items() if value not in (None, False)}
     _refuse_mixed(pareto, {**of_pool, **({} if by is None else {"by": by})}, certificates)
-    require_folder(out)
     require_drawable(plot)
     design = data.design(card.name, times=arguments.get("times"))
     groups = None if by is None else _groups(data, by, design)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
-from milpscore.core.errors import DataError, Message, near_matches, require_ending
+from milpscore.core.errors import DataError, Message, OptionError, near_matches, require_ending
 from milpscore.core.writing import as_json, printable, replacing
 from milpscore.formulations import FORMULATIONS
 
@@ -166,20 +166,56 @@ def require_columns(path: Path, *names: str | None, encoding: str = "utf-8") -> 
             raise DataError(f"there is no column {name.strip()!r}; {near_matches(name, known)}")
 
 
-def require_folder(*paths: Path | None) -> None:
-    """Refuse a place that cannot be written before an hour of solving, not after it."""
-    for path in paths:
-        if path is not None and path.is_dir():
-            raise DataError(f"{str(path)!r} is a folder: name a file in it")
-        if path is not None and not path.parent.is_dir():
-            raise DataError(f"there is no folder {str(path.parent)!r}: make it first")
+def require_outputs(given: Mapping[str, Any], written: Mapping[str, str]) -> None:
+    """Refuse, before an hour of solving, files that cannot be written or would destroy another.
+
+    ``given`` are all values of a command, ``written`` the names of its outputs, each with the name
+    of the input that it may replace.
+    """
+    lists = {name: [each] if isinstance(each, Path) else each for name, each in given.items()}
+    named = {
+        name: [file for path in paths if isinstance(path, Path) for file in _files_of(path)]
+        for name, paths in lists.items()
+        if isinstance(paths, Iterable)
+    }
+    for name, replaced in written.items():
+        for path in named.get(name, ()):
+            if path.is_dir():
+                raise DataError(f"{str(path)!r} is a folder: name a file in it")
+            if not path.parent.is_dir():
+                raise DataError(f"there is no folder {str(path.parent)!r}: make it first")
+            for other in [each for each in named if each not in (name, replaced)]:
+                if any(_is_same(path, each) for each in named[other]):
+                    use = f"also --{spelt(other)}" if other in written else "read by this command"
+                    raise OptionError(
+                        f"--{spelt(name)} would overwrite {str(path)!r}, which is {use}: name "
+                        "another file"
+                    )
+
+
+def _files_of(path: Path) -> Iterable[Path]:
+    """The files of a name, of a folder, or of a pattern."""
+    if not path.is_dir() and not any(sign in str(path) for sign in "*?["):
+        return [path]
+    from milpscore.data.sources import parquet_files
+
+    try:
+        return [path, *parquet_files(path)]
+    except DataError:
+        return [path]  # who reads it says what is not there
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two names lead to one file; devices and pipes take what several write."""
+    if path.exists() and other.exists():
+        return path.is_file() and path.samefile(other)
+    return path.resolve() == other.resolve()
 
 
 def require_drawable(plot: Path | None) -> None:
     """Refuse a figure that could not be saved before the solving; no screen is needed."""
     if plot is None:
         return
-    require_folder(plot)
     import matplotlib
     from matplotlib.backend_bases import FigureCanvasBase
 

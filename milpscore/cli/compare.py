@@ -19,7 +19,6 @@ from milpscore.cli.common import (
     output as standard_output,
     print_json,
     require_drawable,
-    require_folder,
     save_figure,
     say,
     spelt,
@@ -44,6 +43,7 @@ from milpscore.cli.groups import (
     featured,
     file,
     option,
+    output_file,
     seconds,
     settings_of,
 )
@@ -119,7 +119,7 @@ def compare_command(
     node_limit: int | None = NODE_LIMIT,
     seed: int = SEED,
     plot: Path | None = PLOT,
-    report: Path | None = file(
+    report: Path | None = output_file(
         "Write an HTML page: the card of the first formulation, its proof, and the table."
     ),
 ) -> None:
@@ -137,7 +137,6 @@ def compare_command(
     require_drawable(plot)
     if data.time is not None and report is not None:
         raise OptionError("--report of times is of one card: milpscore fit, then milpscore report")
-    require_folder(report)
     X, y, cutting, given = data.read(rows=cv != 0, times=common.get("times"))
     binner = None if cutting is None else Binner(**vars(cutting))
     if cv is None:

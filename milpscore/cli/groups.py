@@ -23,7 +23,7 @@ from typing import (
 
 import typer
 
-from milpscore.cli.common import require_columns, spelt
+from milpscore.cli.common import require_columns, require_outputs, spelt
 from milpscore.core.errors import DataError, OptionError, SizeError
 from milpscore.formulations import (
     FORMULATIONS,
@@ -55,6 +55,7 @@ class Asked(NamedTuple):
 
     default: Any
     info: Any
+    over: str | None = None  # of a file to write: the input it may replace, or an empty text
 
 
 def option(panel: str | None, help: str, *names: str, default: Any = None, **more: Any) -> Any:
@@ -72,9 +73,16 @@ def file(help: str, panel: str = OUTPUT) -> Any:
     return option(panel, help, metavar="FILE")
 
 
-def argument(metavar: str, help: str, default: Any = ...) -> Any:
+def output_file(
+    help: str, *names: str, panel: str | None = OUTPUT, over: str = "", **more: Any
+) -> Any:
+    """A file to write: no input of the command but ``over``, and no other output of it."""
+    return option(panel, help, *names, **{"metavar": "FILE", **more})._replace(over=over)
+
+
+def argument(metavar: str, help: str, default: Any = ..., over: str | None = None) -> Any:
     """A positional argument."""
-    return Asked(default, typer.Argument(metavar=metavar, help=help, show_default=False))
+    return Asked(default, typer.Argument(metavar=metavar, help=help, show_default=False), over)
 
 
 def featured(example: str, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -96,12 +104,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     example, first = vars(command).get("featured", ("", ()))
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     signature: list[inspect.Parameter] = []
+    written: dict[str, str] = {}
     for name, own in inspect.signature(command).parameters.items():
         types = get_type_hints(groups[name]) if name in groups else hints
         asked = fields(groups[name]) if name in groups else (own,)
         for each in asked:
             default, kind = each.default, types[each.name]
             if isinstance(default, Asked):
+                if default.over is not None:
+                    written[each.name] = default.over
                 default, info = default.default, copy(default.info)
                 if default is False and not info.param_decls:
                     info.param_decls = (f"--{spelt(each.name)}",)  # and no --no-...
@@ -118,6 +129,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             )
 
     def called(**given: Any) -> None:
+        require_outputs({**given, "sites": map(Path, names_of(given.get("sites")))}, written)
         made = {
             name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
             for name, kind in groups.items()
@@ -716,7 +728,7 @@ NODE_LIMIT = option(
 SEED = option(
     SOLVE, "Seed of the solver and of every random choice.", min=0, default=Options.random_state
 )
-PLOT = file("Draw a figure of it (png, pdf or svg).")
+PLOT = output_file("Draw a figure of it (png, pdf or svg).")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from milpscore.cli.common import (
     print_text,
     require_columns,
     require_file,
-    require_folder,
     save_certificate,
     say,
     speller,
@@ -37,9 +36,9 @@ from milpscore.cli.groups import (
     FileOptions,
     argument,
     featured,
-    file,
     names_of,
     option,
+    output_file,
     seconds,
 )
 from milpscore.cli.survival import survival_answers, timed_target
@@ -71,7 +70,7 @@ def card_command(
     *,
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
     words: WordOptions,
-    out: Path | None = file(
+    out: Path | None = output_file(
         "Write it here; the name says as what: .txt .md .tex .html .sql .json .xlsx .png .svg .pdf."
     ),
     format: Literal["card", "calculator", "xlsx"] = option(
@@ -94,7 +93,6 @@ def card_command(
     these words.
     """
     require_file(card)
-    require_folder(out)
     from milpscore.scorecard import Scorecard, VotingGame
 
     loaded = loaded_card(card)
@@ -139,7 +137,7 @@ def predict_command(
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
     data: Path = DATA_FILE,
     written: FileOptions,
-    out: Path | None = file(
+    out: Path | None = output_file(
         "Write the answers here instead of to standard output: CSV, or Parquet by its name."
     ),
     id: str | None = option(OUTPUT, "Column that names the rows, kept first.", metavar="COL"),
@@ -170,7 +168,6 @@ def predict_command(
     kept = [*dict.fromkeys([*filter(None, [id]), *names_of(keep)])]
     require_file(card)
     require_columns(data, *kept, encoding=written.csv_encoding or "utf-8")
-    require_folder(out)
     import pandas as pd
 
     from milpscore.data import read_frame
@@ -316,8 +313,10 @@ def update_command(
         CARD, "The most points by which lines may change together.", metavar="N", min=0
     ),
     time_limit: float = seconds("Seconds for all numbers of changes together."),
-    out: Path | None = file("Save the card with all changes here."),
-    certificate: Path | None = file("Save evidence for the bound of all changes here."),
+    out: Path | None = output_file(
+        "Save the card with all changes here; in place of CARD.json if that is named.", over="card"
+    ),
+    certificate: Path | None = output_file("Save evidence for the bound of all changes here."),
     json: bool = JSON,
 ) -> None:
     """Change a card in use as little as is worth it: N of its lines at most.
@@ -329,7 +328,6 @@ def update_command(
     """
     require_file(card)
     require_columns(data, target, encoding=written.csv_encoding or "utf-8")
-    require_folder(out, certificate)
     from milpscore.scorecard import Scorecard
     from milpscore.updating import update
 

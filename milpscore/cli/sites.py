@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from milpscore.cli.common import INTERRUPTED, print_text, require_file, require_folder, say
+from milpscore.cli.common import INTERRUPTED, print_text, require_file, say
 from milpscore.cli.groups import (
     CARD,
     DATA,
@@ -16,9 +16,9 @@ from milpscore.cli.groups import (
     OutputOptions,
     argument,
     featured,
-    file,
     names_of,
     option,
+    output_file,
     seconds,
 )
 from milpscore.core.errors import OptionError
@@ -47,7 +47,7 @@ def counts_command(
     withhold: int = option(
         DATA, "Withhold the number of patterns with fewer rows.", metavar="ROWS", min=0, default=0
     ),
-    out: Path | None = file(
+    out: Path | None = output_file(
         "Write the counts here, as JSON, or as Parquet where it ends in .parquet."
     ),
 ) -> None:
@@ -60,7 +60,6 @@ def counts_command(
     """
     if out is None:
         raise OptionError("say by --out where the counts are to be written")
-    require_folder(out)
     if like is not None:
         require_file(like)
         if data.thresholds is not None or data.bins is not None:

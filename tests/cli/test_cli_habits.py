@@ -156,3 +156,58 @@ def test_a_package_adds_its_own_by_entry_points(monkeypatch: pytest.MonkeyPatch)
         FORMULATIONS.remove("own-lines")
         module.COMMANDS.remove("own-list")
         module.plug_in.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit DATA --target ill --out DATA",
+        "fit DATA --target ill --certificate LINK",
+        "fit DATA --target ill --thresholds CARD --out CARD",
+        "fit CARD --target ill --sites OTHER,LINK --out DATA",
+        "predict CARD DATA --out HARD",
+        "predict CARD FOLDER --out FOLDER/part.parquet",
+        "pool DATA --target ill --plot DATA",
+        "path DATA --target ill --plot DATA",
+        "compare DATA --target ill --report DATA",
+        "counts DATA --target ill --out DATA",
+        "export DATA DATA --target ill",
+        "card CARD --out CARD",
+        "report CARD DATA --out CARD",
+        "update CARD DATA --target ill --certificate CARD",
+        "update CARD DATA --target ill --out DATA",
+        "study export CARD --out CARD",
+        "race OTHER DATA --target ill --csv DATA",
+        "crf tag CARD DATA --out DATA",
+    ],
+)
+def test_an_output_is_no_input(data: Path, tmp_path: Path, line: str) -> None:
+    names = {"DATA": data, "CARD": tmp_path / "card.json", "OTHER": tmp_path / "other"}
+    names |= {"LINK": tmp_path / "link.csv", "HARD": tmp_path / "hard.csv"}
+    names |= {"FOLDER": tmp_path / "folder"}
+    names["CARD"].write_text("{}")
+    names["LINK"].symlink_to(data)
+    names["HARD"].hardlink_to(data)
+    names["FOLDER"].mkdir()
+    (names["FOLDER"] / "part.parquet").write_text("rows")
+    before = data.read_bytes()
+    words = re.sub("[A-Z]{4,}", lambda name: str(names[name[0]]), line).split()
+    assert "which is read by this command: name another file" in error(*words)
+    assert data.read_bytes() == before
+    assert names["CARD"].read_text() == "{}"
+
+
+def test_two_outputs_are_two_files(data: Path, tmp_path: Path) -> None:
+    fast = "fit", data, "--target", "ill", "--heuristic", "--no-check"
+    one = tmp_path / "one.json"
+    said = error(*fast, "--out", one, "--certificate", f"{tmp_path}/./one.json")
+    assert "which is also --certificate: name another file" in said
+    assert not one.exists()
+    assert run(*fast, "--out", "/dev/null", "--certificate", "/dev/null").exit_code == 0
+
+
+def test_a_card_is_updated_in_place(data: Path, tmp_path: Path) -> None:
+    card = tmp_path / "card.json"
+    run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--out", card)
+    done = run("update", card, data, "--target", "ill", "--changes", 0, "--out", card)
+    assert done.exit_code == 0, done.output

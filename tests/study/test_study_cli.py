@@ -62,7 +62,8 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         (("run", tmp_path / "none.toml", "--out", tmp_path / "a.sqlite"), "there is no file"),
         (("run", file, "--out", tmp_path / "none" / "a.sqlite"), "no folder"),
         (("run", file, "--out", tmp_path / "a.sqlite", "--jobs", 0), "jobs=0"),
-        (("run", file, "--out", file), "is not an SQLite file"),
+        (("run", file, "--out", file), "which is read by this command"),
+        (("run", file, "--out", Path(__file__)), "is not an SQLite file"),
         (
             ("run", file, "--out", tmp_path / "a.sqlite", "--jobs", 2, "--dask", "tcp://x"),
             "keep one",
