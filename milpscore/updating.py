@@ -17,7 +17,7 @@ from milpscore.core.clock import Clock
 from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError, is_whole
 from milpscore.core.program import Program
-from milpscore.core.result import Result, Termination
+from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.writing import printable
 from milpscore.data import Binner, apply_columns, make_design
 from milpscore.data.columns import total_of
@@ -74,6 +74,11 @@ class Rung:
     program: Program
     result: Result
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether more is proved than that no loss is below 0."""
+        return self.result.claim is not Claim.FEASIBLE
+
     def __repr__(self) -> str:
         return f"<Rung of {self.changes} changes: loss {self.loss:.5f}, bound {self.bound:.5f}>"
 
@@ -96,6 +101,8 @@ class Update:
         The most points by which lines may change together; None without a limit.
     rungs : tuple of Rung
         For 0, 1, ... changes: new intercept and slope alone first.
+    remark : str
+        What cut the search short, at which numbers of changes; empty if nothing did.
     """
 
     card: Scorecard
@@ -104,6 +111,7 @@ class Update:
     point_range: tuple[int, int]
     point_changes: int | None
     rungs: tuple[Rung, ...]
+    remark: str = ""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -116,8 +124,8 @@ class Update:
         for rung in self.rungs:
             name = "new slope and intercept" if not rung.changes else f"{rung.changes} changed"
             said = "; ".join(map(str, rung.changed))
-            claim = str(rung.result.claim)
-            known.append((name, rung.changes, rung.loss, rung.bound, claim, said))
+            bound, claim = rung.bound if rung.is_bounded else None, str(rung.result.claim)
+            known.append((name, rung.changes, rung.loss, bound, claim, said))
         names = ["card", "changes", "loss", "bound", "claim", "changed"]
         return pd.DataFrame(known, columns=names).set_index("card")
 
@@ -131,10 +139,11 @@ class Update:
             return said
         for rung in self.rungs[1:]:
             lines = "one line" if rung.changes == 1 else f"{rung.changes} lines"
-            most = max(0.0, first.loss - rung.bound)
+            of = f"change of at most {lines}, {by}to points from {low} to {high},"
+            loss = f"off the loss of the recalibrated card ({first.loss:.5f})"
+            most = f"takes more than {max(0.0, first.loss - rung.bound):.5f} {loss}"
             said.append(
-                f"No change of at most {lines}, {by}to points from {low} to {high}, takes more "
-                f"than {most:.5f} off the loss of the recalibrated card ({first.loss:.5f}); "
+                f"{f'No {of} {most}' if rung.is_bounded else f'What a {of} takes is not bounded'}; "
                 f"the best change found takes {first.loss - rung.loss:.5f} off."
             )
         return said
@@ -149,7 +158,8 @@ class Update:
             for rung in self.rungs if rung.changed
         ]  # fmt: skip
         head = f"Least changes of: {self.card.title}"
-        return printable("\n".join([head, "", *shown, "", *lines, *self.sentences]), "\n")
+        said = [head, "", *shown, "", *lines, *self.sentences, *filter(None, [self.remark])]
+        return printable("\n".join(said), "\n")
 
     def __str__(self) -> str:
         return self.to_text()
@@ -184,7 +194,7 @@ def update(
     a risk score whose columns are those of the card, and the card's own total with the coefficient
     1. Each r from 0 to ``changes`` is solved: first intercept and slope alone (recalibration), then
     the best change of one line, and so on. A line may be a column of the card that had no points.
-    After Ctrl-C the rungs so far are returned.
+    After Ctrl-C the rungs so far are returned, and ``remark`` says so.
 
     Parameters
     ----------
@@ -258,22 +268,36 @@ def update(
     rungs: list[Rung] = []
     # the column of the totals has the coefficient 1
     within = () if point_changes is None else (MaxPoints(point_changes + 1),)
+    short: dict[str, list[int]] = {}
     for r in range(changes + 1):
-        program, result = fit_card(
-            augmented, "risk_score", max_terms=r + 1, l0_penalty=0.0, progress=progress,
-            scale=(min(ends), float(free.upper)),
-            time_limit=clock.part(1.0 / (changes + 1 - r)), random_state=random_state,
-            constraints=(*rules, *within), **ranges,
-        )  # fmt: skip
-        before = rungs[-1] if rungs else None
-        if result.card is not None:
-            made = _rung(card, design, points, (low, high), r, program, result, before, rules)
-            rungs.append(_with(made, point_changes=point_changes))
-        if result.termination is Termination.INTERRUPTED:
+        try:
+            program, result = fit_card(
+                augmented, "risk_score", max_terms=r + 1, l0_penalty=0.0, progress=progress,
+                scale=(min(ends), float(free.upper)),
+                time_limit=clock.part(1.0 / (changes + 1 - r)), random_state=random_state,
+                constraints=(*rules, *within), **ranges,
+            )  # fmt: skip
+            before = rungs[-1] if rungs else None
+            if result.card is not None:
+                made = _rung(card, design, points, (low, high), r, program, result, before, rules)
+                rungs.append(_with(made, point_changes=point_changes))
+            ended = result.termination
+        except KeyboardInterrupt:  # between the searches
+            if not rungs:
+                raise
+            ended = Termination.INTERRUPTED
+        if ended is Termination.INTERRUPTED or (ended.cut and result.claim is not Claim.OPTIMAL):
+            short.setdefault(ended.sentence.rstrip("."), []).append(r)
+        if ended is Termination.INTERRUPTED:
             break
     if not rungs:
         raise DataError(f"no card of at most {changes} changes: {result.message}")
-    return _recorded(Update(card, stated, shifted, (low, high), point_changes, tuple(rungs)))
+    remark = "; ".join(
+        f"{why} at {', '.join(map(str, at))} of {changes} changes" for why, at in short.items()
+    )
+    remark = remark and f"{remark}: better cards may be left there."
+    range_ = low, high
+    return _recorded(Update(card, stated, shifted, range_, point_changes, tuple(rungs), remark))
 
 
 def _of_answers(constraints: Iterable[Constraint], design: Design) -> tuple[Constraint, ...]:
@@ -291,7 +315,10 @@ def _recorded(made: Update) -> Update:
     """Return the update with its table on every card, for the report."""
     table = made.table.reset_index().astype(object)
     rows = table.where(table.notna(), None).to_dict("records")
-    return replace(made, rungs=tuple(_with(rung, rungs=rows) for rung in made.rungs))
+    *earlier, last = (_with(rung, rungs=rows) for rung in made.rungs)
+    if made.remark:
+        last = _with(last, cut_short=made.remark)
+    return replace(made, rungs=(*earlier, last))
 
 
 def _with(rung: Rung, **entries: Any) -> Rung:

@@ -341,13 +341,19 @@ def update_command(
     )  # fmt: skip
     if y is None:
         raise DataError("cards are updated on tables that fit into memory: take a part")
-    made = update(
-        loaded, X, y, changes=changes, point_changes=point_changes, time_limit=time_limit,
-        progress=False if json else None, sample_weight=weights.get("sample_weight"),
-    )  # fmt: skip
+    try:
+        with noting_interrupts() as interrupted:
+            made = update(
+                loaded, X, y, changes=changes, point_changes=point_changes, time_limit=time_limit,
+                progress=False if json else None, sample_weight=weights.get("sample_weight"),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        say("Interrupted before there was a card: no file was written.")
+        raise typer.Exit(INTERRUPTED) from None
     if json:
         table = made.table.reset_index().astype(object)
-        print_json({"cards": table.where(table.notna(), None).to_dict("records")})
+        cards = table.where(table.notna(), None).to_dict("records")
+        print_json({"cards": cards, "message": made.remark})
     else:
         print_text(made.to_text())
     if out is not None:
@@ -362,6 +368,8 @@ def update_command(
         if save_certificate(certificate, last.program, last.result, read, quiet) and out:
             recorded = {**last.card.certificate, "evidence": certificate.name}
             replace(last.card, certificate=recorded).write(out)
+    if interrupted.is_set():
+        raise typer.Exit(INTERRUPTED)
 
 
 def loaded_card(path: Path) -> Scorecard | OrdinalCard | SurvivalCard:

@@ -84,10 +84,13 @@ def _cut(certificate: Mapping[str, Any]) -> str:
     """Which limit cut the search short; empty if none did, or the card is proved all the same."""
     known = {str(each): each for each in Termination}
     ended = known.get(str(certificate.get("termination")))
+    if remark := certificate.get("cut_short"):
+        return printable(str(remark))
     if certificate.get("claim") == "optimal" or ended is None:
         return ""
     message = certificate.get("message") if ended is Termination.WORK_LIMIT else ""
-    said = printable(str(message)) if message else ended.cut
+    interrupted = ended.sentence.rstrip(".") if ended is Termination.INTERRUPTED else ""
+    said = printable(str(message)) if message else ended.cut or interrupted
     return f"Cut short: {said}." if said else ""
 
 

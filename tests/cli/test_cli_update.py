@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
+from milpscore.fitting import fit_card
 from milpscore_check.report import check
 from milpscore_check.values import Refused
 
@@ -80,6 +82,23 @@ def test_json_is_one_object(files):
     assert [row["changes"] for row in rows] == [None, None, 0, 1]
     assert rows[-1]["claim"] == "optimal"
     assert rows[-1]["loss"] <= rows[-2]["loss"] <= rows[0]["loss"]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_ctrl_c_ends_an_update_with_130(files, tmp_path, monkeypatch, most):
+    out = tmp_path / "newer.json"
+
+    def pressed(*given, **options):
+        if options["max_terms"] == most:
+            signal.raise_signal(signal.SIGINT)
+        return fit_card(*given, **options)
+
+    monkeypatch.setattr("milpscore.updating.fit_card", pressed)
+    done = run("update", *files, "--target", "ill", "--changes", 3, "--out", out)
+    assert done.exit_code == 130
+    assert out.exists() == (most == 3)
+    said = done.stdout if out.exists() else done.stderr
+    assert "interrupted the solve at 2 of 3 changes" in said or "no file was written" in said
 
 
 def test_what_cannot_be_updated_is_refused(files, tmp_path):

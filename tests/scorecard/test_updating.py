@@ -161,6 +161,27 @@ def test_ctrl_c_keeps_the_rungs_so_far(monkeypatch):
     monkeypatch.setattr("milpscore.updating.fit_card", stopped)
     made = update(_card(), X, y, changes=3)
     assert [rung.changes for rung in made.rungs] == [0, 1]
+    remark = "The user interrupted the solve at 1 of 3 changes: better cards may be left there."
+    assert made.remark == made.to_text().splitlines()[-1] == remark
+    assert remark in made.rungs[-1].card.to_text()
+
+
+def test_ctrl_c_between_two_searches_keeps_the_rungs_so_far(monkeypatch):
+    X, y = _rows()
+
+    def pressed(*given, **options):
+        if options["max_terms"] == most:
+            raise KeyboardInterrupt
+        return fit_card(*given, **options)
+
+    monkeypatch.setattr("milpscore.updating.fit_card", pressed)
+    most = 3
+    made = update(_card(), X, y, changes=3)
+    assert [rung.changes for rung in made.rungs] == [0, 1]
+    assert made.remark.startswith("The user interrupted the solve at 2 of 3 changes")
+    most = 1
+    with pytest.raises(KeyboardInterrupt):
+        update(_card(), X, y, changes=3)
 
 
 def test_a_limit_of_no_time_still_answers():
@@ -168,3 +189,10 @@ def test_a_limit_of_no_time_still_answers():
     made = update(_card(), X, y, changes=2, time_limit=0)
     assert len(made.rungs) == 3
     assert all(rung.loss < 0.7 for rung in made.rungs)
+    assert made.remark.startswith("The time limit was reached at 0, 1, 2 of 2 changes")
+    assert made.table["bound"].isna().all()
+    assert "What a change of at most one line, to points from -5 to 5, takes is not bounded" in str(
+        made
+    )
+    assert made.remark in made.rungs[-1].card.to_text()
+    assert not update(_card(), X, y, changes=1).remark
