@@ -767,11 +767,16 @@ def test_ctrl_c_before_the_solver_runs_gives_the_empty_card(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("milpscore.fitting.start_beside", pressed)
-    done = run("fit", data, "--target", "ill", "--json")
+    out = data.with_name("card.json")
+    done = run("fit", data, "--target", "ill", "--json", "--out", out)
     report = parse(done.stdout)
     assert done.exit_code == 130
     assert report["termination"] == "interrupted"
     assert report["claim"] == "feasible"
+    assert "time limit" not in report["message"]
+    shown = run("card", out).stdout
+    assert "Cut short: The user interrupted the solve." in shown
+    assert "time limit" not in shown
 
 
 def test_standard_output_holds_nothing_but_the_json(data: Path) -> None:
