@@ -495,29 +495,40 @@ def export_command(
     from milpscore.core.program import MODEL_FILES
 
     require_ending(model.name, MODEL_FILES)
-    design = data.design(card.name, times=arguments.get("times"))
-    program = card_builder(card.name)(design, **arguments)
-    if relaxed is not None:
-        program = program.relaxed() if relaxed else program.exact()
-    if program.takes_tangents:
-        _put_tangents_in(program, output.quiet)
-    path = program.write(model)
+    try:
+        with noting_interrupts() as interrupted:
+            design = data.design(card.name, times=arguments.get("times"))
+            program = card_builder(card.name)(design, **arguments)
+            if relaxed is not None:
+                program = program.relaxed() if relaxed else program.exact()
+            if program.takes_tangents:
+                _put_tangents_in(program, output.quiet)
+            path = program.write(model)
+    except KeyboardInterrupt:
+        say("Interrupted: no file was written.")
+        raise typer.Exit(INTERRUPTED) from None
     tell_warnings(design, output.quiet)
     size = program.size
     print_text(
         f"{path}: {program.formulation}, {program.kind}, {size.rows} rows, {size.columns} columns "
         f"({size.integers} of them integer), {size.nonzeros} nonzeros"
     )
+    if interrupted.is_set():
+        raise typer.Exit(INTERRUPTED)
 
 
 def _put_tangents_in(program: Program, quiet: bool) -> None:
     """Solve a smooth loss's program by its tangents, which stay in the model."""
+    from milpscore.core.result import Termination
     from milpscore.solvers import solve
 
     result = solve(program, "outer_approximation", second_opinion=False, progress=False)
+    ended = result.termination
+    short = ended.cut or ended is Termination.INTERRUPTED
     say(
         f"The file holds {len(program.model.cuts)} tangents of the loss, which lie below it; found "
-        f"by outer approximation in {result.solve_seconds:.2g} s",
+        f"by outer approximation in {result.solve_seconds:.2g} s"
+        f"{f', cut short: its optimum may lie below that of the loss. {ended}' if short else ''}",
         quiet,
     )
 

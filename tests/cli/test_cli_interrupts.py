@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from test_cli import data, fit
+from test_cli import data, fit, run
 
+import milpscore.solvers
 from milpscore.cli.common import noting_interrupts
+from milpscore.core.result import Termination
 
 __all__ = ["data"]
 
@@ -26,6 +31,27 @@ def test_a_ctrl_c_while_saving_is_only_noted() -> None:
         signal.raise_signal(signal.SIGINT)
     assert interrupted.is_set()
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.parametrize("place", ["milpscore.solvers.solve", "milpscore.data.make_design"])
+def test_ctrl_c_ends_an_export_with_130(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    out, solve = tmp_path / "model.lp", milpscore.solvers.solve
+
+    def pressed(*given: Any, **options: Any) -> Any:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        if not place.endswith("solve"):
+            raise KeyboardInterrupt
+        return replace(solve(*given, **options), termination=Termination.INTERRUPTED)
+
+    monkeypatch.setattr(place, pressed)
+    done = run("export", data, "--target", "ill", "--raw", "--out", out)
+    assert done.exit_code == 130
+    assert out.exists() == place.endswith("solve")
+    said = "cut short: its optimum may lie below that of the loss. interrupted"
+    assert (said if out.exists() else "Interrupted: no file was written.") in done.stderr
 
 
 def test_a_command_leaves_the_handler_of_ctrl_c(data: Path) -> None:
