@@ -135,6 +135,7 @@ def timed(
 ) -> SurvivalDesign:
     """Put checked times, (n,) each, in the place of a design's classes."""
     _refuse_lengths(len(base.y), event, time, entry)
+    _refuse(~np.isfinite(time), "a missing or infinite time", time)
     _refuse(~(time > 0.0), "a time that is not above 0", time)
     _refuse(~(entry >= 0.0), "an entry below 0", entry)
     _refuse(~(entry < time), "an entry at or after the time it ends", entry)

@@ -86,6 +86,14 @@ def test_other_targets_are_refused(y):
         SurvivalScoreEstimator().fit(X, y)
 
 
+@pytest.mark.parametrize("odd", [np.inf, np.nan])
+def test_a_time_that_is_not_finite_is_refused(odd):
+    X, y = _cohort()
+    y["time"][3] = odd
+    with pytest.raises(DataError, match=r"a missing or infinite time \(first .*\), row\(s\) 3"):
+        SurvivalScoreEstimator().fit(X, y)
+
+
 def test_concordance_is_that_of_scikit_survival():
     X, y = _cohort()
     model = SurvivalScoreEstimator(max_terms=2).fit(X, y)
