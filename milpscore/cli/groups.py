@@ -209,9 +209,14 @@ def names_of(text: str | None) -> list[str]:
     """Names that were given with commas between them; quotes hold a comma inside a name."""
     if text is None:
         return []
-    return [
-        name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()
-    ]
+    try:
+        names = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error as error:
+        raise OptionError(
+            f"{text!r} is not a list of names with commas between them ({error}): put a name that "
+            'holds a line break in quotes, "..."'
+        ) from error
+    return [name.strip() for name in names if name.strip()]
 
 
 @dataclass(frozen=True)

@@ -211,3 +211,9 @@ def test_a_card_is_updated_in_place(data: Path, tmp_path: Path) -> None:
     run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--out", card)
     done = run("update", card, data, "--target", "ill", "--changes", 0, "--out", card)
     assert done.exit_code == 0, done.output
+
+
+def test_names_that_cannot_be_told_apart_are_one_line(data: Path) -> None:
+    said = error("fit", data, "--target", "ill", "--drop", "age\nmarker")
+    assert "is not a list of names with commas between them" in said
+    assert 'in quotes, "..."' in said
