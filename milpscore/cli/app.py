@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +24,9 @@ from milpscore.core.errors import MilpscoreError, Registry
 # Typer makes only this one of its usage errors public; the others share its base.
 _UsageError: Any = typer.BadParameter.__base__
 
+
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Why standard output takes nothing more; errors of files name theirs."""
 
 _HOME = "milpscore.cli."
 
@@ -144,6 +149,8 @@ class Commands(TyperGroup):
             names: dict[str, Any] = dict.fromkeys(COMMANDS)
             self.commands = names
             code = super().main(*args, **{**extra, "standalone_mode": False})
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except _UsageError as error:
             said = error.format_message().replace("Value error, ", "")
             help_page = "" if error.ctx is None else f" (see {error.ctx.command_path} --help)"
@@ -151,9 +158,11 @@ class Commands(TyperGroup):
         except MilpscoreError as error:
             code = complain(error.for_command(speller(self.asked.params if self.asked else [])))
         except OSError as error:
-            if error.filename is None:
+            if error.filename is None and error.errno not in _CANNOT_WRITE:
                 raise
-            code = complain(f"{error.filename}: {error.strerror}")
+            if error.filename is None:  # what is left in the buffer must not fail once more
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = complain(f"{error.filename or 'standard output'}: {error.strerror}")
         finally:
             # a command that saved its work has left one that only notes the first Ctrl-C
             if signal.getsignal(signal.SIGINT) is not handler:

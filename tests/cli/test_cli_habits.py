@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -217,3 +219,15 @@ def test_names_that_cannot_be_told_apart_are_one_line(data: Path) -> None:
     said = error("fit", data, "--target", "ill", "--drop", "age\nmarker")
     assert "is not a list of names with commas between them" in said
     assert 'in quotes, "..."' in said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("command", [["list"], ["fit", "--help"]])
+def test_a_full_standard_output_is_one_line(command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "milpscore", *command], stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False, timeout=600,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "Error: standard output: No space left on device\n"
