@@ -6,14 +6,16 @@ import csv
 import json
 import math
 import re
+import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
@@ -210,6 +212,24 @@ def _is_same(path: Path, other: Path) -> bool:
     if path.exists() and other.exists():
         return path.is_file() and path.samefile(other)
     return path.resolve() == other.resolve()
+
+
+@contextmanager
+def lasting(given: Mapping[str, Any], written: Container[str]) -> Iterator[dict[str, Path]]:
+    """Yield files in place of the inputs that can be read only once, as pipes can."""
+    pipes = {
+        name: path
+        for name, path in given.items()
+        if isinstance(path, Path) and name not in written
+        if path.is_fifo() or path.is_char_device() or path.is_socket()
+    }
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory(prefix="milpscore-")) if pipes else ""
+        files = {name: Path(folder, f"{name} {path.name}") for name, path in pipes.items()}
+        for name, path in pipes.items():
+            with path.open("rb") as stream, files[name].open("wb") as file:
+                shutil.copyfileobj(stream, file)
+        yield files
 
 
 def require_drawable(plot: Path | None) -> None:

@@ -23,7 +23,7 @@ from typing import (
 
 import typer
 
-from milpscore.cli.common import require_columns, require_outputs, spelt
+from milpscore.cli.common import lasting, require_columns, require_outputs, spelt
 from milpscore.core.errors import DataError, OptionError, SizeError
 from milpscore.formulations import (
     FORMULATIONS,
@@ -130,11 +130,13 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     def called(**given: Any) -> None:
         require_outputs({**given, "sites": map(Path, names_of(given.get("sites")))}, written)
-        made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-            for name, kind in groups.items()
-        }
-        command(**made, **given)
+        with lasting(given, written) as files:
+            given.update(files)
+            made = {
+                name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+                for name, kind in groups.items()
+            }
+            command(**made, **given)
 
     signature.sort(key=lambda own: first.index(own.name) if own.name in first else len(first))
     summary, _, more = inspect.cleandoc(command.__doc__ or "").partition("\n\n")

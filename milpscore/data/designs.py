@@ -156,6 +156,8 @@ def _read_csv(
     source: Any, decimal: str, encoding: str, as_text: Collection[str], thousands: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """A CSV file with its names as they are written, ``as_text`` as text; remarks."""
+    if Path(source).exists() and not Path(source).is_file():
+        raise DataError(f"{str(source)!r} can be read only once: save what it gives in a file")
     try:
         codec, sep, names = header_of(source, encoding)
         file: dict[str, Any] = {"index_col": False, "encoding": codec, "sep": sep}

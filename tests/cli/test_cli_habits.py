@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -21,7 +23,9 @@ from typer.testing import CliRunner
 from milpscore.cli import app as module
 from milpscore.cli.app import COMMANDS, app
 from milpscore.core.clock import Clock
+from milpscore.core.errors import DataError
 from milpscore.core.result import TracePoint
+from milpscore.data import read_frame
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.engine import Line
 from milpscore_check.__main__ import main
@@ -231,3 +235,15 @@ def test_a_full_standard_output_is_one_line(command: list[str]) -> None:
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == "Error: standard output: No space left on device\n"
+
+
+def test_a_table_comes_through_a_pipe(data: Path, tmp_path: Path) -> None:
+    card, pipes = tmp_path / "card.json", [tmp_path / "first", tmp_path / "second"]
+    run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--out", card)
+    expected = run("predict", card, data).stdout
+    for pipe, path in zip(pipes, (card, data), strict=True):
+        os.mkfifo(pipe)
+        threading.Thread(target=pipe.write_bytes, args=[path.read_bytes()], daemon=True).start()
+    assert run("predict", *pipes).stdout == expected
+    with pytest.raises(DataError, match="can be read only once: save what it gives in a file"):
+        read_frame(pipes[1])
