@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from milpscore.cli.common import INTERRUPTED, print_text, require_file, say
+from milpscore.cli.common import INTERRUPTED, print_json, print_text, require_file, say
 from milpscore.cli.groups import (
     CARD,
     DATA,
@@ -70,6 +70,9 @@ def counts_command(
     write_counts(design, out, target=data.target, withhold=withhold)
     rows = design.merged.sums(design.rows)
     small = int((rows < max(withhold, 2)).sum())
+    if output.json:
+        about = {"rows": int(rows.sum()), "patterns": len(rows), "columns": design.shape[1]}
+        print_json({**about, "withheld" if withhold else "of_one_row": small, "file": str(out)})
     said = f"of which {small:,} " + ("are withheld" if withhold else "stand for one row alone")
     say(
         f"{int(rows.sum()):,} rows are counted as {len(rows):,} patterns of {design.shape[1]} "

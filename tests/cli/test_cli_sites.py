@@ -159,3 +159,15 @@ def test_each_site_has_an_intercept_of_its_own(sites: Path, tmp_path: Path) -> N
     like = ("--like", counts[0], "--withhold", 30, "--out", few)
     assert run("counts", sites / "s1.csv", "--target", "ill", *like).exit_code == 0
     assert "patterns are withheld" in run("sites", counts[0], few).output
+
+
+def test_counts_are_described_in_json(sites: Path, tmp_path: Path) -> None:
+    out = tmp_path / "again.json"
+    words = ("--target", "ill", "--like", sites / "s0.json", "--out", out, "--json")
+    said = json.loads(run("counts", sites / "s0.csv", *words).stdout)
+    rows = np.array(json.loads(out.read_text())["counts"])
+    ones = int((rows == 1).sum())
+    about = {"rows": 200, "patterns": 16, "columns": said["columns"], "file": str(out)}
+    assert said == {**about, "of_one_row": ones}
+    said = json.loads(run("counts", sites / "s0.csv", *words, "--withhold", 5).stdout)
+    assert said == {**about, "withheld": int((rows < 5).sum())}
