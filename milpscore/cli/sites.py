@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from milpscore.cli.groups import (
     output_file,
     seconds,
 )
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
@@ -105,6 +106,8 @@ def sites_command(
     from milpscore.sites import fit_by_site
 
     paths = _of_target(counts, None)
+    if len(paths) < 2:
+        raise OptionError("one card for several sites needs the counts of two and more: name them")
     if out is not None and not out.is_dir():
         raise OptionError(f"there is no folder {out}: make it, or give another by --out")
     if withheld := sum(counts_head(path).withheld for path in paths):
@@ -126,27 +129,56 @@ def _alike(data: DataOptions, like: Path) -> Design:
     """Return the design of a table by another site's columns."""
     from milpscore.data import read_counts
 
-    return design_like(data, read_counts(like, one_class=True), "--like", like)
+    return design_like(data, read_counts(like, one_class=True), "--like", like, one_class=True)
 
 
-def design_like(data: DataOptions, other: Any, option: str, path: Path) -> Design:
-    """Return the design of a table by the columns, blocks and classes of a design or card."""
+def design_like(
+    data: DataOptions, other: Any, option: str, path: Path, one_class: bool = False
+) -> Design:
+    """Return the design of a table by the columns, blocks and classes of a design or card.
+
+    With ``one_class`` rows of one class alone are taken.
+    """
+    import numpy as np
+
     from milpscore.data import apply_columns, make_design
     from milpscore.data.binner import timed_rows
 
-    X, y, _, given = data.read(rows=True, missing="bin")
+    X, y, _, given = data.read(rows=True, ordered=True, missing="bin")
     if y is None:
         raise OptionError(f"{option} takes tables that fit into memory")
     values = apply_columns(other.columns, X)  # a value that the columns lack is an error
     weight, made = given["sample_weight"], {"columns": other.columns, "blocks": other.blocks}
     if data.time is not None:
         return timed_rows(values, y, None, weight, **made)
-    if given["positive"] != other.classes[1]:
-        raise OptionError(
-            f"{path.name} scores {other.classes[1]!r}, this table {given['positive']!r}: say "
-            "--positive"
+    sides = _sides(y, other.classes, path)
+    if data.positive is not None and _plain(data.positive) != _plain(other.classes[1]):
+        raise OptionError(f"{path.name} scores {other.classes[1]!r}: leave out --positive")
+    if not one_class and len({*sides}) < 2:
+        raise DataError(f"column {data.target!r} holds one label alone: a score needs two")
+    # the labels only have to be two: what the rows are is put in their place
+    base = make_design(values, np.arange(len(y)) % 2, sample_weight=weight, positive=1, **made)
+    return replace(base, y=sides, classes=other.classes)
+
+
+def _sides(y: Any, classes: tuple[Any, Any], path: Path) -> Any:
+    """Return -1 or +1 per row by another file's two classes, (n,), their spelling aside."""
+    negative, positive = map(_plain, classes)
+    labels = y.map(_plain)
+    two = negative != f"not {positive}"  # else one of several classes against the rest
+    if two and (odd := y[~labels.isin([negative, positive])].unique().tolist()):
+        raise DataError(
+            f"column {y.name!r} holds {odd[0]!r}, {path.name} has the labels {classes[0]!r} and "
+            f"{classes[1]!r}: write them as there"
         )
-    return make_design(values, y, sample_weight=weight, positive=given["positive"], **made)
+    return (labels == positive).to_numpy().astype("int64") * 2 - 1
+
+
+def _plain(label: Any) -> str:
+    """Return a label as text, without outer blanks and capitals."""
+    from milpscore.data.checking import category_text
+
+    return category_text(label).strip().casefold()
 
 
 def pooled_sites(data: Any) -> Design:

@@ -129,7 +129,7 @@ def test_a_value_that_the_first_site_lacks_is_named(sites: Path) -> None:
         (("counts", "s0.csv", "--target", "ill", "--like", "s0.json", "--bins", 3, "--out", "x"),
          "brings its own cuts"),
         (("counts", "s0.csv", "--target", "ill", "--positive", 0, "--like", "s0.json",
-          "--out", "x.json"), "say --positive"),
+          "--out", "x.json"), "leave out --positive"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_pooled_is_refused(
@@ -171,3 +171,30 @@ def test_counts_are_described_in_json(sites: Path, tmp_path: Path) -> None:
     assert said == {**about, "of_one_row": ones}
     said = json.loads(run("counts", sites / "s0.csv", *words, "--withhold", 5).stdout)
     assert said == {**about, "withheld": int((rows < 5).sum())}
+
+
+def test_a_site_without_any_positive_is_counted_like_another(sites: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(sites / "s1.csv")
+    parts = [tmp_path / "none.json", tmp_path / "all.json"]
+    like = ("--target", "ill", "--like", sites / "s0.json")
+    for value, out in enumerate(parts):
+        own = frame[frame["ill"] == value].astype({"ill": float})  # 0.0 is the label 0
+        own.to_csv(tmp_path / "own.csv", index=False)
+        found = run("counts", tmp_path / "own.csv", *like, "--out", out)
+        assert found.exit_code == 0, found.output
+        assert {*json.loads(out.read_text())["y"]} == {2 * value - 1}
+    assert read_counts(*parts).fingerprint == read_counts(sites / "s1.json").fingerprint
+    frame.assign(ill=frame["ill"].map({0: "no", 1: "yes"})).to_csv(
+        tmp_path / "odd.csv", index=False
+    )
+    for more in ((), ("--positive", "yes")):
+        found = run("counts", tmp_path / "odd.csv", *like, *more, "--out", tmp_path / "odd.json")
+        assert "s0.json has the labels 0 and 1: write them as there" in found.output
+
+
+def test_a_site_counts_once(sites: Path) -> None:
+    one = sites / "s0.json"
+    found = run("fit", one, "--sites", f"{sites}/../{sites.name}/s0.json", "--target", "ill")
+    assert found.exit_code == 2
+    assert "s0.json is given twice" in found.output
+    assert "needs the counts of two and more: name them" in run("sites", one).output
