@@ -229,6 +229,9 @@ def _joined(paths: Sequence[str | Path], withheld: Filling) -> tuple[Any, ...]:
     """Return the rows of all files: columns, classes, weights, counts, the first file, the site."""
     if not paths:
         raise DataError("counts of at least one site are needed")
+    files = [Path(path).resolve() for path in paths]
+    if twice := [path.name for path in files if files.count(path) > 1]:
+        raise DataError(f"{twice[0]} is given twice, and its rows would count twice: name it once")
     sites = [_checked(Path(path)) for path in paths]
     first = sites[0]
     for path, site in zip(paths[1:], sites[1:], strict=True):
@@ -285,7 +288,7 @@ def counts_head(path: str | Path) -> CountsHead:
 
 def _checked(path: Path) -> Any:
     """Return a file whose parts fit together."""
-    what = f"the counts in {path.name}"
+    what = f"the file of counts {path.name}"
     if path.suffix == PARQUET:
         found = typed(_read_parquet(path), _CountsFile, what)
     else:
