@@ -22,7 +22,7 @@ from milpscore.core.statement import Statement
 from milpscore.core.writing import printable
 from milpscore.data import apply_columns, make_design
 from milpscore.data.cells import read_cells
-from milpscore.data.checking import missing_counts
+from milpscore.data.checking import category_text, encode_labels, missing_counts
 from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards, risk_scale, shown_card
@@ -265,6 +265,7 @@ def design_of(
             raise DataError("a report needs the labels: give y beside X, or a Design")
         place = {j: k for k, j in enumerate(kept)}
         names = list(dict.fromkeys(column.feature for column in columns))
+        _refuse_other_labels(encode_labels(y)[1], card.classes)
         design = make_design(
             apply_columns(columns, X, feature_names=names),
             y,
@@ -274,12 +275,19 @@ def design_of(
             columns=columns,
             blocks=[[place[j] for j in block] for block in card.blocks if set(block) <= set(kept)],
         )
-    if str(design.classes[0]) != str(card.classes[0]):
-        raise DataError(
-            f"the data's labels are {list(design.classes)}, the card answers {list(card.classes)}: "
-            "give data with the card's labels"
-        )
+    for label, own in zip(design.classes, card.classes, strict=True):
+        _refuse_other_labels([label], [own])
     return design
+
+
+def _refuse_other_labels(labels: Sequence[Any], classes: Sequence[Any]) -> None:
+    """Raise DataError unless labels are the card's; 1, 1.0, True and "1" are one."""
+    known = {*classes, *map(category_text, classes)}
+    if not all(label in known or category_text(label) in known for label in labels):
+        raise DataError(
+            f"the data's labels are {list(labels)}, the card answers {list(classes)}: give data "
+            "with the card's labels"
+        )
 
 
 def program_again(

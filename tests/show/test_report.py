@@ -512,3 +512,14 @@ def run(*arguments: object) -> None:
     """Run a command that succeeds."""
     answer = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert answer.exit_code == 0, answer.output
+
+
+def test_labels_are_compared_by_their_meaning() -> None:
+    columns = (Column("a", "a"), Column("b", "b"))
+    card = Scorecard(columns, (2, -1), 1, classes=(0, 1), title="In use")
+    X = pd.DataFrame({"a": [0, 1, 0, 1, 0, 1] * 5, "b": [0, 0, 1, 1, 1, 0] * 5})
+    y = X["a"].to_numpy()
+    for labels in (y, y.astype(float), y.astype(bool), y.astype(str)):
+        assert "In use" in report(card, X, labels, bootstraps=0)
+    with pytest.raises(DataError, match=r"labels are \['no', 'yes'\], the card answers \[0, 1\]"):
+        report(card, X, np.where(y, "yes", "no"), bootstraps=0)
