@@ -175,6 +175,12 @@ def test_the_zero_one_tree_stops_at_the_gap_asked_for() -> None:
     assert whole.claim is Claim.OPTIMAL
     assert part.nodes < whole.nodes
     assert part.claim is Claim.GAP
+    assert (whole.termination, part.termination) == (
+        Termination.COMPLETED,
+        Termination.GAP_REACHED,
+    )
+    assert solve(made, "tree", mip_gap_abs=0.1).termination is Termination.GAP_REACHED
+    assert solve(made, "tree", mip_gap=1e-9).termination is Termination.COMPLETED
     assert 0 < part.gap <= 0.4
     assert part.dual_bound <= whole.objective <= part.objective
 

@@ -277,9 +277,13 @@ class Tree(Solver):
             memory=half_of_free() if options.memory is None else options.memory,
         )
         answer = _search(statement, limits, task)
+        ended, gap = answer.termination, answer.objective - max(answer.bound, 0.0)
+        asked = options.loose_gap or options.mip_gap_abs
+        if ended is Termination.COMPLETED and asked and gap > CLAIM_TOLERANCE * answer.objective:
+            ended = Termination.GAP_REACHED
         limited = any(each.limits_answers for each in statement.constraints)
         return Outcome(
-            answer.termination, card=answer.card, dual_bound=answer.bound, nodes=answer.nodes,
+            ended, card=answer.card, dual_bound=answer.bound, nodes=answer.nodes,
             seconds=answer.seconds, trace=answer.trace,
             # leaves that rest on limits on errors are beyond a certificate's checker, which off the
             # grid counts the model's cards alone
