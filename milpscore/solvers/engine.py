@@ -533,10 +533,12 @@ def _loaded(
     unmade = isinstance(program, Program) and not of.is_built
     if loads and unmade and of.effort > POLICY.model_share * clock:
         name = "highs" if name == "auto" else name
-        remark = (
-            f"making and compiling the model takes about {of.effort:.0f} s, too long for a limit of"
-            f" {clock:g} s: raise time_limit, or bin the columns so that rows merge"
-        )
+        remark = "a limit of 0 s leaves nothing to be searched: raise time_limit for a search"
+        if clock:
+            remark = (
+                f"making and compiling the model takes about {of.effort:.2g} s, too long for a "
+                f"limit of {clock:g} s: raise time_limit, or bin the columns so that rows merge"
+            )
         outcome = Outcome(Termination.TIME_LIMIT, remarks=(remark,))
     elif loads:
         line.phase("making the model")

@@ -147,6 +147,12 @@ def test_components_say_what_they_are() -> None:
             assert part.doc, f"{program.formulation}: {part.name}"
 
 
+def test_a_limit_of_0_names_itself_and_no_model() -> None:
+    said = solve(hinge(noisy()), time_limit=0).message
+    assert said.startswith("a limit of 0 s leaves nothing to be searched: raise time_limit")
+    assert "making" not in said
+
+
 def test_no_cutoff_is_none() -> None:
     assert solve(slim(noisy()), "highs").options["cutoff"] is None
     with pytest.raises(OptionError, match="cutoff must be a number or None"):
