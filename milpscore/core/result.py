@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 from html import escape
 from typing import Any, Literal
@@ -21,17 +21,14 @@ CLAIM_TOLERANCE = 1e-6
 """A verified card within this relative distance of its bound is called optimal."""
 
 
-class _Explained(Enum):
-    """An enum whose members carry a sentence."""
+class _Explained(StrEnum):
+    """An enum whose members equal their text and carry a sentence."""
 
     def __new__(cls, value: str, sentence: str) -> Any:
-        member = object.__new__(cls)
+        member = str.__new__(cls, value)
         member._value_ = value
         member.__doc__ = sentence
         return member
-
-    def __str__(self) -> str:
-        return str(self.value)
 
     @property
     def sentence(self) -> str:

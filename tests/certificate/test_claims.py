@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -79,6 +80,13 @@ def test_a_claim_is_relative() -> None:
     assert claim_of(True, 0.0, 0.0, 0.0) is Claim.OPTIMAL
     assert claim_of(True, np.inf, 0.5, 0.0) is Claim.GAP
     assert claim_of(True, -2.0, -2.000001, -np.inf) is Claim.OPTIMAL
+
+
+def test_claims_and_terminations_equal_their_text() -> None:
+    assert Claim.OPTIMAL == "optimal" != Claim.GAP
+    assert Termination.TIME_LIMIT in {"time_limit"}
+    assert (repr(Claim.GAP), f"{Claim.GAP:>4}") == ("<Claim.GAP: 'gap'>", " gap")
+    assert Claim("optimal") is pickle.loads(pickle.dumps(Claim.OPTIMAL)) is Claim.OPTIMAL
 
 
 def test_an_open_gap_is_told_relatively_and_absolutely() -> None:
