@@ -244,8 +244,8 @@ def fast_cards(
     from milpscore.search.risk import fast_points, fast_risk_card, fast_risk_cards  # loads numba
 
     scales, design = statement.scales, statement.design
-    if len(np.unique(design.y[design.weight > 0])) < 2:
-        return None, None
+    if work == 0.0 or len(np.unique(design.y[design.weight > 0])) < 2:
+        return None, None  # without any time the answer is the card without points
     try:
         if _is_logistic(statement) and scales is not None:
             return fast_risk_cards(statement, max(least, scales.lower), work)

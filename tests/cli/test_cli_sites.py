@@ -198,3 +198,10 @@ def test_a_site_counts_once(sites: Path) -> None:
     assert found.exit_code == 2
     assert "s0.json is given twice" in found.output
     assert "needs the counts of two and more: name them" in run("sites", one).output
+
+
+def test_no_time_gives_sites_a_card_without_points(sites: Path) -> None:
+    found = run("sites", sites / "s0.json", sites / "s1.json", "--time-limit", 0)
+    assert found.exit_code == 0, found.output
+    assert "claim: feasible" in found.output.lower()
+    assert "sex" not in found.output.lower()

@@ -173,3 +173,11 @@ def test_tables_beyond_memory_are_merged(table, tmp_path, monkeypatch):
     merged = run(*given, "--json")
     assert merged.exit_code == 0, merged.output
     assert json.loads(merged.stdout)["coefficients"] == rows["coefficients"]
+
+
+def test_no_time_gives_the_card_without_points(table):
+    done = run("fit", table, "--time", "years", "--event", "died", "--time-limit", 0, "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["claim"] == "feasible"
+    assert not any(said["coefficients"].values())
