@@ -43,10 +43,12 @@ from milpscore.cli.groups import (
 )
 from milpscore.cli.survival import survival_answers, timed_target
 from milpscore.cli.words import WordOptions
-from milpscore.core.errors import DataError, Message, OptionError
+from milpscore.core.errors import DataError, Message, OptionError, require_ending
 from milpscore.core.writing import data_output, replacing
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from milpscore.certificate import Certificate
     from milpscore.scorecard import OrdinalCard, Scorecard, SurvivalCard
 
@@ -168,6 +170,8 @@ def predict_command(
     kept = [*dict.fromkeys([*filter(None, [id]), *names_of(keep)])]
     require_file(card)
     require_columns(data, *kept, encoding=written.csv_encoding or "utf-8")
+    if out is not None and out.suffix:
+        require_ending(out.name, (".csv", ".txt", ".parquet", ".pq"))
     import pandas as pd
 
     from milpscore.data import read_frame
@@ -183,14 +187,14 @@ def predict_command(
     loaded = loaded_card(card)
     if not isinstance(loaded, Scorecard):
         frame = read_frame(data, **written.reading, as_text=disguised(loaded.card.columns))
+        _say_read(frame, loaded.card)
         if isinstance(loaded, SurvivalCard):
             answers = survival_answers(loaded, frame, unseen, scores)
         else:
             answers = pd.DataFrame({"prediction": loaded.predict(frame, unseen=unseen)})
             if scores:
                 answers["total"] = loaded.score(frame, unseen=unseen)
-        _as_csv(frame[kept].join(answers), out)
-        _say_marks(marks_in(loaded.card.used_columns, frame))
+        _write_answers(frame[kept].join(answers), out)
         return
     used, seen = loaded.used_columns, dict[str, Message]()
     if is_file(data) or at_size(data, rows=True):
@@ -208,17 +212,23 @@ def predict_command(
         _say_marks(seen)
         return
     frame = read_frame(data, **written.reading, as_text=disguised(loaded.columns))
+    _say_read(frame, loaded)
     answers = answers_of(loaded, **asked)(frame)
     refuse_taken(kept, answers)
     if scores and (answers["total"] % 1 == 0).all():
         answers["total"] = answers["total"].astype("int64")
-    _say_marks(marks_in(used, frame))
-    table = frame[kept].join(answers)
-    if out is not None and out.suffix.lower() in (".parquet", ".pq"):
-        with replacing(out) as part:
-            table.to_parquet(part, index=False)
-        return
-    _as_csv(table, out)
+    _write_answers(frame[kept].join(answers), out)
+
+
+def _say_read(frame: DataFrame, card: Scorecard) -> None:
+    """Say what is odd about a table that was read, as far as the card is concerned."""
+    from milpscore.data.cells import said_of
+    from milpscore.data.checking import marks_in
+    from milpscore.data.designs import used_again
+
+    for text in (*said_of(frame), *used_again(frame, [each.name for each in card.used_features])):
+        say(f"Warning: {text}")
+    _say_marks(marks_in(card.used_columns, frame))
 
 
 def _say_marks(remarks: Mapping[str, Message]) -> None:
@@ -227,8 +237,12 @@ def _say_marks(remarks: Mapping[str, Message]) -> None:
         say(f"Warning: {remark.for_command(speller(('na',)))}")
 
 
-def _as_csv(table: Any, out: Path | None) -> None:
-    """Write a table to a file, or to standard output."""
+def _write_answers(table: DataFrame, out: Path | None) -> None:
+    """Write a table to a file, as its name says, or to standard output."""
+    if out is not None and out.suffix.lower() in (".parquet", ".pq"):
+        with replacing(out) as part:
+            table.to_parquet(part, index=False)
+        return
     with nullcontext(data_output()) if out is None else replacing(out) as target:
         table.to_csv(target, index=False, lineterminator="\n")
 

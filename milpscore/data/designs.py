@@ -407,6 +407,13 @@ def _without_spare(frame: pd.DataFrame, named: Sequence[str]) -> list[str]:
     return [name for name in named if name not in (*empty, *copies)]
 
 
+def used_again(frame: pd.DataFrame, features: Collection[str]) -> list[str]:
+    """What is said of further columns under the names of features."""
+    tidied: Mapping[str, str] = frame.attrs.get(_TIDIED, {})
+    names = [name for name, old in tidied.items() if old in features]
+    return [f"column name(s) used again are numbered: {listing(names)}."] if names else []
+
+
 def refuse_nameless(names: Sequence[str]) -> None:
     """DataError for features that are named after their places, as "#3", and have values."""
     if names:

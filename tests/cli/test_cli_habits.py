@@ -247,3 +247,28 @@ def test_a_table_comes_through_a_pipe(data: Path, tmp_path: Path) -> None:
     assert run("predict", *pipes).stdout == expected
     with pytest.raises(DataError, match="can be read only once: save what it gives in a file"):
         read_frame(pipes[1])
+
+
+def test_predict_says_what_is_odd_about_a_table(data: Path, tmp_path: Path) -> None:
+    card, odd = tmp_path / "card.json", tmp_path / "odd.csv"
+    run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--out", card)
+    head, first, *rest = data.read_text().splitlines()
+    odd.write_text(f"{head},age\n{first},1\n{rest[0]}\n")
+    said = run("predict", card, odd).stderr
+    assert "column name(s) used again are numbered: 'age.2'." in said
+    assert "fewer fields than the header" in said
+    assert not run("predict", card, data).stderr
+
+
+def test_answers_are_written_as_their_name_says(data: Path, tmp_path: Path) -> None:
+    card = tmp_path / "card.json"
+    run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--out", card)
+    assert "must end in .csv, .txt, .parquet or .pq" in error(
+        "predict", card, data, "--out", tmp_path / "answers.xlsx"
+    )
+    levels = tmp_path / "levels.csv"
+    pd.read_csv(data).assign(ill=[0, 1, 2, 1] * 10).to_csv(levels, index=False)
+    asked = ("--target", "ill", "--formulation", "ordinal", "--time-limit", 0)
+    run("fit", levels, *asked, "--out", card)
+    assert run("predict", card, levels, "--out", tmp_path / "a.parquet").exit_code == 0
+    assert len(pd.read_parquet(tmp_path / "a.parquet")) == 40
