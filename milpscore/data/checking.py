@@ -270,9 +270,12 @@ def to_numbers(series: pd.Series[Any]) -> FloatArray:
         texts = series.dropna().astype(object)
         odd = texts[pd.to_numeric(texts, errors="coerce").isna()]
         example = (odd if len(odd) else texts).iloc[:1].tolist()
+        comma = re.fullmatch(r"\s*[+-]?\d+,\d+\s*", str(example[0])) if example else None
+        cure = "If commas stand before decimals, read it with {decimal}" if comma else "Convert it"
         raise DataError(
             f"column {series.name!r} holds text or categories ({listing(example)}) where numbers"
-            " are needed. Convert it, for example with pandas.to_numeric."
+            f" are needed. {cure}.",
+            decimal=",",
         )
     plain = _holds_numbers(series.dtype)  # to be asked for missing values takes longer
     values = (

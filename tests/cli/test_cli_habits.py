@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from milpscore.cli import app as module
 from milpscore.cli.app import COMMANDS, app
 from milpscore.core.clock import Clock
-from milpscore.core.errors import DataError
+from milpscore.core.errors import DataError, near_matches
 from milpscore.core.result import TracePoint
 from milpscore.data import read_frame
 from milpscore.formulations import FORMULATIONS
@@ -272,3 +272,19 @@ def test_answers_are_written_as_their_name_says(data: Path, tmp_path: Path) -> N
     run("fit", levels, *asked, "--out", card)
     assert run("predict", card, levels, "--out", tmp_path / "a.parquet").exit_code == 0
     assert len(pd.read_parquet(tmp_path / "a.parquet")) == 40
+
+
+def test_decimals_with_commas_are_cured_by_an_option(data: Path, tmp_path: Path) -> None:
+    card, odd = tmp_path / "card.json", tmp_path / "odd.csv"
+    run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--out", card)
+    head, first, *rest = data.read_text().splitlines()
+    odd.write_text("\n".join([head, f'"1,5",{first.partition(",")[2]}', *rest]))
+    assert "commas stand before decimals, read it with --decimal ,." in error("predict", card, odd)
+    odd.write_text("\n".join([head, f"x,{first.partition(',')[2]}", *rest]))
+    assert error("predict", card, odd).endswith("numbers are needed. Convert it.")
+
+
+def test_known_names_stand_in_one_order() -> None:
+    names = {"walnut", "fig", "date", "cherry", "banana", "apple"}
+    listed = "the columns are 'apple', 'banana', 'cherry', 'date', 'fig', 'walnut'."
+    assert near_matches("xyz", names) == listed
