@@ -233,6 +233,7 @@ def require_ending(name: str, endings: Sequence[str]) -> None:
 
 def near_matches(name: str, names: Collection[str], what: str = "columns") -> str:
     """Say which of ``names`` were perhaps meant by ``name``, for messages; all if none is near."""
+    names = sorted(names) if isinstance(names, set | frozenset) else names
     by_lower = {other.lower(): other for other in names}
     near = get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.6)
     if near:
