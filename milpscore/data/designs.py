@@ -226,7 +226,9 @@ def coded_columns(source: Any, file: Mapping[str, Any]) -> list[int]:
     with Path(source).open("rb") as lines:
         if re.search(rb'[,;\t"\n]0\d', lines.read(1 << 16)) is None:
             return []
-    first = pd.read_csv(source, nrows=1000, dtype=str, **file)
+    with warnings.catch_warnings():  # who reads all of it says which lines are too long
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)
+        first = pd.read_csv(source, nrows=1000, dtype=str, **file)
     return [k for k in range(first.shape[1]) if are_codes(first.iloc[:, k].dropna().unique())]
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -288,3 +289,14 @@ def test_known_names_stand_in_one_order() -> None:
     names = {"walnut", "fig", "date", "cherry", "banana", "apple"}
     listed = "the columns are 'apple', 'banana', 'cherry', 'date', 'fig', 'walnut'."
     assert near_matches("xyz", names) == listed
+
+
+def test_too_long_lines_are_one_line_of_text(data: Path, tmp_path: Path) -> None:
+    long = tmp_path / "long.csv"
+    head, *rest = data.read_text().splitlines()
+    long.write_text("\n".join([f"code,{head}", *(f"007,{line},9" for line in rest)]))
+    with warnings.catch_warnings(record=True) as leaked:
+        warnings.simplefilter("always")
+        line = error("fit", long, "--target", "ill")
+    assert "more fields than the header has names (4): line 2 has 5" in line
+    assert not [each for each in leaked if each.category is pd.errors.ParserWarning]
