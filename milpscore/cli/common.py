@@ -151,6 +151,10 @@ def require_columns(path: Path, *names: str | None, encoding: str = "utf-8") -> 
         raise DataError(f"cannot read {str(path)!r}: {error.strerror}. Check the path.") from error
     if path.suffix in _PACKED:
         return
+    if path.suffix.lower() == ".json":
+        raise DataError(
+            f"{path.name} is JSON, where a table is needed: name a file of CSV, Excel or Parquet"
+        )
     try:
         with path.open(encoding=encoding.replace("utf-8", "utf-8-sig"), newline="") as lines:
             first = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST), "")), "")

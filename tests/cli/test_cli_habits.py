@@ -300,3 +300,10 @@ def test_too_long_lines_are_one_line_of_text(data: Path, tmp_path: Path) -> None
         line = error("fit", long, "--target", "ill")
     assert "more fields than the header has names (4): line 2 has 5" in line
     assert not [each for each in leaked if each.category is pd.errors.ParserWarning]
+
+
+def test_json_is_no_table(data: Path, tmp_path: Path) -> None:
+    card = tmp_path / "card.json"
+    run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--certificate", card)
+    for command in ("predict", "verify", "report"):
+        assert "card.json is JSON, where a table is needed" in error(command, card, card)
