@@ -118,7 +118,12 @@ def fit_command(
         min=1,
     ),
     confidence: float = option(
-        SOLVE, "Of the bound from --sample, between 0 and 1.", metavar="SHARE", default=0.95
+        SOLVE,
+        "Of the bound from --sample, between 0 and 1.",
+        metavar="SHARE",
+        min=0,
+        max=1,
+        default=0.95,
     ),
     check: bool = option(
         OUTPUT,

@@ -307,3 +307,7 @@ def test_json_is_no_table(data: Path, tmp_path: Path) -> None:
     run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--certificate", card)
     for command in ("predict", "verify", "report"):
         assert "card.json is JSON, where a table is needed" in error(command, card, card)
+
+
+def test_a_confidence_is_a_share(data: Path) -> None:
+    assert "--confidence" in error("fit", data, "--target", "ill", "--confidence", 2)

@@ -640,7 +640,7 @@ def test_the_command_line_draws_a_sample(tmp_path: Path) -> None:
         (["--weights-column", "x0"], "leave out --weights-column"),
         (["--class-weight", "balanced"], "leave out --class-weight"),
         (["--raw"], "leave out"),
-        (["--confidence", "2"], "--confidence 2"),
+        (["--confidence", "2"], "--confidence"),
     ):
         kept = [each for each in fit if each not in ("--bins", "2")] if "--raw" in wrong else fit
         bad = run.invoke(app, [*kept, "--sample", "400", *wrong])
