@@ -9,6 +9,7 @@ import typer
 
 from milpscore.cli.common import (
     INTERRUPTED,
+    names_of,
     noting_interrupts,
     require_columns,
     require_file,
@@ -29,7 +30,6 @@ from milpscore.cli.groups import (
     argument,
     featured,
     file,
-    names_of,
     option,
     output_file,
     seconds,

@@ -11,6 +11,7 @@ import typer
 from milpscore.cli.common import (
     NO_CARD,
     PrintedColumn,
+    names_of,
     output as standard_output,
     print_json,
     require_columns,
@@ -32,7 +33,6 @@ from milpscore.cli.groups import (
     OutputOptions,
     argument,
     featured,
-    names_of,
     option,
     output_file,
     seconds,

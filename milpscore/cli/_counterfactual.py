@@ -7,7 +7,14 @@ from typing import Any, Literal
 
 import typer
 
-from milpscore.cli.common import NO_CARD, print_json, print_text, require_columns, require_file
+from milpscore.cli.common import (
+    NO_CARD,
+    names_of,
+    print_json,
+    print_text,
+    require_columns,
+    require_file,
+)
 from milpscore.cli.groups import (
     CARD,
     DATA,
@@ -16,7 +23,6 @@ from milpscore.cli.groups import (
     FileOptions,
     argument,
     featured,
-    names_of,
     option,
     seconds,
 )

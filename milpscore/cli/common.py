@@ -59,6 +59,20 @@ def complain(message: str) -> int:
     return BAD_INPUT
 
 
+def names_of(text: str | None) -> list[str]:
+    """Names that were given with commas between them; quotes hold a comma inside a name."""
+    if text is None:
+        return []
+    try:
+        names = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error as error:
+        raise OptionError(
+            f"{text!r} is not a list of names with commas between them ({error}): put a name that "
+            'holds a line break in quotes, "..."'
+        ) from error
+    return [name.strip() for name in names if name.strip()]
+
+
 def speller(options: Iterable[Any]) -> Callable[[str, Any], str]:
     """Return how messages of the library spell an argument in a command of these options."""
     known = {getattr(option, "name", option) for option in options}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import (
 
 import typer
 
-from milpscore.cli.common import lasting, require_columns, require_outputs, spelt
+from milpscore.cli.common import lasting, names_of, require_columns, require_outputs, spelt
 from milpscore.core.errors import DataError, OptionError, SizeError
 from milpscore.formulations import (
     FORMULATIONS,
@@ -205,20 +204,6 @@ class FileOptions:
             "na": tuple(names_of(self.na)) or None,
         }  # fmt: skip
         return {name: value for name, value in said.items() if value is not None}
-
-
-def names_of(text: str | None) -> list[str]:
-    """Names that were given with commas between them; quotes hold a comma inside a name."""
-    if text is None:
-        return []
-    try:
-        names = next(csv.reader([text], skipinitialspace=True), [])
-    except csv.Error as error:
-        raise OptionError(
-            f"{text!r} is not a list of names with commas between them ({error}): put a name that "
-            'holds a line break in quotes, "..."'
-        ) from error
-    return [name.strip() for name in names if name.strip()]
 
 
 @dataclass(frozen=True)

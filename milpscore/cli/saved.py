@@ -15,6 +15,7 @@ from milpscore.certificate import PROOF_SECONDS
 from milpscore.cli.common import (
     INTERRUPTED,
     counting,
+    names_of,
     noting_interrupts,
     output as printed,
     plain_table,
@@ -36,7 +37,6 @@ from milpscore.cli.groups import (
     FileOptions,
     argument,
     featured,
-    names_of,
     option,
     output_file,
     seconds,

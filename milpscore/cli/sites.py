@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from milpscore.cli.common import INTERRUPTED, print_json, print_text, require_file, say
+from milpscore.cli.common import INTERRUPTED, names_of, print_json, print_text, require_file, say
 from milpscore.cli.groups import (
     CARD,
     DATA,
@@ -17,7 +17,6 @@ from milpscore.cli.groups import (
     OutputOptions,
     argument,
     featured,
-    names_of,
     option,
     output_file,
     seconds,

@@ -760,25 +760,6 @@ def test_ctrl_c_keeps_the_best_card_and_bound(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_before_the_solver_runs_gives_the_empty_card(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pressed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("milpscore.fitting.start_beside", pressed)
-    out = data.with_name("card.json")
-    done = run("fit", data, "--target", "ill", "--json", "--out", out)
-    report = parse(done.stdout)
-    assert done.exit_code == 130
-    assert report["termination"] == "interrupted"
-    assert report["claim"] == "feasible"
-    assert "time limit" not in report["message"]
-    shown = run("card", out).stdout
-    assert "Cut short: The user interrupted the solve." in shown
-    assert "time limit" not in shown
-
-
 def test_standard_output_holds_nothing_but_the_json(data: Path) -> None:
     done = child("fit", data, "--target", "ill", "--bins", 2, "--json")
     assert done.returncode == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import data, fit, run
+from test_cli import data, fit, parse, run
 
 import milpscore.solvers
 from milpscore.cli.common import noting_interrupts
@@ -58,3 +58,22 @@ def test_a_command_leaves_the_handler_of_ctrl_c(data: Path) -> None:
     handler = signal.getsignal(signal.SIGINT)
     fit(data, "--max-terms", 1)
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_ctrl_c_before_the_solver_runs_gives_the_empty_card(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("milpscore.fitting.start_beside", pressed)
+    out = data.with_name("card.json")
+    done = run("fit", data, "--target", "ill", "--json", "--out", out)
+    report = parse(done.stdout)
+    assert done.exit_code == 130
+    assert report["termination"] == "interrupted"
+    assert report["claim"] == "feasible"
+    assert "time limit" not in report["message"]
+    shown = run("card", out).stdout
+    assert "Cut short: The user interrupted the solve." in shown
+    assert "time limit" not in shown
