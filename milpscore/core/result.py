@@ -52,7 +52,7 @@ class Termination(_Explained):
     FLAT = "flat", "The last iterations hardly lowered the objective."
     STOPPED = "stopped", "The callback asked to stop: this is the best until then."
     HEURISTIC = "heuristic", "Only a heuristic was asked for: no solver ran, nothing is proved."
-    INTERRUPTED = "interrupted", "The user, or a callback, interrupted the solve."
+    INTERRUPTED = "interrupted", "The solve was interrupted."
     INFEASIBLE = "infeasible", "The solver found that no point meets every constraint."
     UNBOUNDED = "unbounded", "The solver found no finite optimum; a bound is missing."
     INACCURATE = (

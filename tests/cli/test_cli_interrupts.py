@@ -75,5 +75,5 @@ def test_ctrl_c_before_the_solver_runs_gives_the_empty_card(
     assert report["claim"] == "feasible"
     assert "time limit" not in report["message"]
     shown = run("card", out).stdout
-    assert "Cut short: The user interrupted the solve." in shown
+    assert "Cut short: The solve was interrupted." in shown
     assert "time limit" not in shown

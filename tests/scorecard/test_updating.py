@@ -161,7 +161,7 @@ def test_ctrl_c_keeps_the_rungs_so_far(monkeypatch):
     monkeypatch.setattr("milpscore.updating.fit_card", stopped)
     made = update(_card(), X, y, changes=3)
     assert [rung.changes for rung in made.rungs] == [0, 1]
-    remark = "The user interrupted the solve at 1 of 3 changes: better cards may be left there."
+    remark = "The solve was interrupted at 1 of 3 changes: better cards may be left there."
     assert made.remark == made.to_text().splitlines()[-1] == remark
     assert remark in made.rungs[-1].card.to_text()
 
@@ -178,7 +178,7 @@ def test_ctrl_c_between_two_searches_keeps_the_rungs_so_far(monkeypatch):
     most = 3
     made = update(_card(), X, y, changes=3)
     assert [rung.changes for rung in made.rungs] == [0, 1]
-    assert made.remark.startswith("The user interrupted the solve at 2 of 3 changes")
+    assert made.remark.startswith("The solve was interrupted at 2 of 3 changes")
     most = 1
     with pytest.raises(KeyboardInterrupt):
         update(_card(), X, y, changes=3)
