@@ -222,11 +222,12 @@ def predict_command(
 
 def _say_read(frame: DataFrame, card: Scorecard) -> None:
     """Say what is odd about a table that was read, as far as the card is concerned."""
-    from milpscore.data.cells import said_of
+    from milpscore.data.cells import said_of, unitless
     from milpscore.data.checking import marks_in
     from milpscore.data.designs import used_again
 
-    for text in (*said_of(frame), *used_again(frame, [each.name for each in card.used_features])):
+    again = used_again(frame, [each.name for each in card.used_features])
+    for text in (*said_of(frame), *again, *unitless(card.used_columns, frame)):
         say(f"Warning: {text}")
     _say_marks(marks_in(card.used_columns, frame))
 

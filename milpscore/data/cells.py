@@ -369,6 +369,19 @@ def read_cells(series: pd.Series[Any], cells: CellRules | None) -> pd.Series[Any
     return pd.Series(values[codes], index=series.index, name=series.name, dtype=object)
 
 
+def unitless(columns: Iterable[Column], frame: pd.DataFrame) -> list[str]:
+    """What is said of numbers all without the unit that the card's data had."""
+    said = []
+    units = {c.feature: c.cells for c in columns if c.cells and c.cells.unit}
+    for name in units.keys() & set(frame.columns):
+        texts = map(_text, frame[name].dropna().unique().tolist())
+        known = [found for text in texts if (found := number_in(text, units[name].signs))]
+        if known and not any(unit for _, unit in known):
+            unit = units[name].unit
+            said.append(f"the numbers of {name!r} have no unit, and are read as if in {unit!r}.")
+    return sorted(said)
+
+
 def without_marks(series: pd.Series[Any], na: Sequence[str]) -> pd.Series[Any]:
     """A column with the marks of missing values as such."""
     if not na:

@@ -10,6 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +22,11 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from milpscore import Scorecard
 from milpscore.cli import app as module
 from milpscore.cli.app import COMMANDS, app
 from milpscore.core.clock import Clock
+from milpscore.core.design import CellRules, Column
 from milpscore.core.errors import DataError, near_matches
 from milpscore.core.result import TracePoint
 from milpscore.data import read_frame
@@ -248,6 +251,20 @@ def test_a_table_comes_through_a_pipe(data: Path, tmp_path: Path) -> None:
     assert run("predict", *pipes).stdout == expected
     with pytest.raises(DataError, match="can be read only once: save what it gives in a file"):
         read_frame(pipes[1])
+
+
+def test_predict_says_that_numbers_lost_their_unit(tmp_path: Path) -> None:
+    how = CellRules(signs=".,", unit="k")
+    column = Column("plate >= 271", "plate", "step", lower=271.0, cells=how)
+    Scorecard((column,), (2,), Fraction(1)).write(card := tmp_path / "card.json")
+    table = tmp_path / "rows.csv"
+    said = {}
+    for cells in ("265K,300K,", "265000,300000,", "265K,300000,"):
+        table.write_text("\n".join(["id,plate", *(f"0,{c}" for c in cells.split(","))]))
+        done = run("predict", card, table, "--unseen", "zero")
+        assert done.exit_code == 0, done.output
+        said[cells] = "read as if in 'k'" in done.stderr
+    assert [*said.values()] == [False, True, False]
 
 
 def test_predict_says_what_is_odd_about_a_table(data: Path, tmp_path: Path) -> None:
