@@ -271,7 +271,8 @@ def to_numbers(series: pd.Series[Any]) -> FloatArray:
         odd = texts[pd.to_numeric(texts, errors="coerce").isna()]
         example = (odd if len(odd) else texts).iloc[:1].tolist()
         comma = re.fullmatch(r"\s*[+-]?\d+,\d+\s*", str(example[0])) if example else None
-        cure = "If commas stand before decimals, read it with {decimal}" if comma else "Convert it"
+        cure = "Convert it" if len(odd) else "Convert it, for example with pandas.to_numeric"
+        cure = "If commas stand before decimals, read it with {decimal}" if comma else cure
         raise DataError(
             f"column {series.name!r} holds text or categories ({listing(example)}) where numbers"
             f" are needed. {cure}.",

@@ -98,7 +98,7 @@ def test_ctrl_c_ends_an_update_with_130(files, tmp_path, monkeypatch, most):
     assert done.exit_code == 130
     assert out.exists() == (most == 3)
     said = done.stdout if out.exists() else done.stderr
-    assert "interrupted the solve at 2 of 3 changes" in said or "no file was written" in said
+    assert "was interrupted at 2 of 3 changes" in said or "no file was written" in said
 
 
 def test_what_cannot_be_updated_is_refused(files, tmp_path):
