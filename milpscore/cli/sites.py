@@ -228,7 +228,8 @@ def filled_in(data: Any, certificate: Path | None) -> str:
             f"the numbers of rows of {withheld} patterns are withheld, and a certificate is of "
             "rows: leave out --certificate; milpscore.withheld.fit_withheld bounds every filling"
         )
-    return f"for the middle of {withheld} withheld ranges" if withheld else ""
+    middle = f"for the middle of {withheld} withheld ranges, whose rows are counted at their most"
+    return middle if withheld else ""
 
 
 def worth_by_site(program: Program, result: Result, data: Any) -> list[SiteWorth] | None:

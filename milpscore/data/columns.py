@@ -325,7 +325,8 @@ def _fill_categories(
             raise DataError(
                 f"column {series.name!r} holds {listing(present)}, unseen in fitting (known:"
                 f" {listing([*known, *others])}). Recode these rows, or let unseen values score"
-                ' nothing with unseen="zero".'
+                " nothing with {unseen}.",
+                unseen="zero",
             )
     for k, text in enumerate(texts):
         if text in known:
