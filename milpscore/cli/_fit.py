@@ -381,7 +381,8 @@ def _solved(design: Design, ask: _Ask, clock: Clock) -> tuple[Program, Result]:
         none_of = ("progress", "warm_start", "heuristic", "polish")
         at_once = {**dict.fromkeys(none_of, False), "time_limit": 0}
         program, result = fit_card(design, ask.formulation, **{**common, **at_once})
-        said = result.message.replace(Termination.TIME_LIMIT.cut, "no solver ran")
+        # its limit of 0 s is not the user's; why even the empty card was refused still counts
+        said = result.message if result.card is None else "no solver ran"
         return program, replace(result, termination=Termination.INTERRUPTED, message=said)
 
 
