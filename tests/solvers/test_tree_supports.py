@@ -231,9 +231,9 @@ def test_left_are_the_supports_whose_cells_lose_less(
         class_weight="balanced" if seed % 3 else None,
     )  # fmt: skip
     arrays = Arrays(program.statement)
-    lost = {}
+    lost, codes = {}, np.array(arrays.codes)
     for support in itertools.combinations(range(p), size):
-        _, cell = np.unique(arrays.codes[:, support], axis=0, return_inverse=True)
+        _, cell = np.unique(codes[list(support)], axis=1, return_inverse=True)
         positive, negative = (
             np.bincount(cell.ravel(), weights=arrays.share * (arrays.y > 0.0)),
             np.bincount(cell.ravel(), weights=arrays.share * (arrays.y <= 0.0)),

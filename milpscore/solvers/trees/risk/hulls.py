@@ -60,7 +60,7 @@ class Arrays:
         self.terms = self.p if statement.max_terms is None else min(statement.max_terms, self.p)
         self._tabulate()
         self._number_levels(raw)
-        self._measure(rows.X)
+        self._measure(rows.X, raw)
 
     def _tabulate(self) -> None:
         """Choices and penalties, padded to the longest; and the nonzeros of X, by columns."""
@@ -91,24 +91,35 @@ class Arrays:
 
     def _number_levels(self, raw: FloatArray) -> None:
         """Each column's values by number, for merging the rows alike in some columns."""
-        self.codes = np.zeros((self.n, self.p), np.int64, order="F")
-        for column, codes in zip(raw.T, self.codes.T, strict=True):
-            codes[:] = upper = column > column.min()
-            if (upper & (column < column.max())).any():  # more than two values need sorting
-                codes[:] = np.unique(column, return_inverse=True)[1].ravel()
-        self.levels = [int(codes.max(initial=0)) + 1 for codes in self.codes.T]
+        self.codes: list[NDArray[Any]] = []
+        for column in raw.T:
+            codes: NDArray[Any] = column > column.min()
+            if (codes & (column < column.max())).any():  # more than two values need sorting
+                codes = np.unique(column, return_inverse=True)[1].ravel()
+            self.codes.append(codes.astype(np.min_scalar_type(int(codes.max()))))
+        self.levels = [int(codes.max()) + 1 for codes in self.codes]
         values, codes = np.unique(self.y, return_inverse=True)
         self._y_codes, self._y_levels = codes.ravel().astype(np.int64), len(values)
         self._table_of_keys = np.empty((2, 1 << (2 * self.n + 1).bit_length()), np.int64)
 
-    def _measure(self, raw: FloatArray) -> None:
+    def _measure(self, by_rows: FloatArray, raw: FloatArray) -> None:
         """Spreads of the columns, and what bounds every rounding error."""
-        self.spread = np.sqrt(self.share @ np.square(raw - self.share @ raw))
+        self.spread, largest = np.empty(self.p), np.empty(self.p)
+        few = 1 + POLICY.dense_entries // max(self.n, 1)
+        for at in range(0, self.p, few):
+            part = raw[:, at : at + few]
+            self.spread[at : at + few] = np.sqrt(self.share @ np.square(part - self.share @ part))
+            largest[at : at + few] = np.abs(part).max(axis=0)
         self.most = np.abs(self.points).max(axis=1)
         # no allowed card scores any row beyond +-reach: its largest terms and the intercept
         few, every = 1 + POLICY.dense_entries // max(self.p, 1), np.ones(self.p, np.bool_)
-        parts = (np.abs(raw[at : at + few] * self.unit) * self.most for at in range(0, self.n, few))
-        self.reach = max(float(largest_sums(part, every, self.terms).max()) for part in parts)
+        most = float(np.sort(largest * self.unit * self.most)[self.p - self.terms :].sum())
+        self.reach = 0.0
+        for at in range(0, self.n, few):
+            part = np.abs(by_rows[at : at + few] * self.unit) * self.most
+            self.reach = max(self.reach, float(largest_sums(part, every, self.terms).max()))
+            if self.reach >= most:  # as far as the columns' largest values: no row goes farther
+                break
         if not self.scaled:
             self.reach += max(abs(self.b_lower), abs(self.b_upper)) * self.unit
         elif self.statement.intercept.kind != "zero":
@@ -141,7 +152,7 @@ class Arrays:
             if radix * self.levels[j] > 2**62:  # keys reach beyond whole numbers: number them anew
                 radix = number_keys(keys, self._table_of_keys, labels, first)
                 keys[:] = labels
-            keys += radix * self.codes[:, j]
+            keys += radix * self.codes[j].astype(np.int64)
             radix *= self.levels[j]
         found = number_keys(keys, self._table_of_keys, labels, first)
         return labels, first[:found].copy()

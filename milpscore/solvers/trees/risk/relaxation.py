@@ -88,6 +88,17 @@ class Node:
         low, high = arrays.intercepts(self.s, self.b_lo, self.b_hi)
         self.b = min(max(self.b, low), high)
 
+    def holds_zero(self, arrays: Arrays) -> bool:
+        """Whether every column may be 0: the hull of steep cards then holds the gentler ones."""
+        at = np.arange(arrays.p)
+        lowest, highest = arrays.points[at, self.lo], arrays.points[at, self.hi]
+        return bool((lowest <= 0.0).all() and (highest >= 0.0).all())
+
+    def starts_steep(self, arrays: Arrays) -> bool:
+        """Whether the first line is drawn at the steepest slope, which bounds all of them."""
+        first = self.constant == -math.inf and self.prices is None
+        return first and self.s_lo < self.s_hi and self.holds_zero(arrays)
+
     def narrow(self, arrays: Arrays) -> bool:
         """Drop choices that the others leave no room in sums; whether some are left of each."""
         if not arrays.sums:
@@ -159,14 +170,15 @@ class Relaxation:
         self.clock = Clock() if clock is None else clock
         self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
         self.wide = self.omega is None and arrays.p > POLICY.newton_columns
-        # called as a long solve raises a bound
-        self.on_bound = on_bound if on_bound and self.wide else lambda: None
         self.limits = ErrorLimits(arrays)
         self.excess = np.zeros(len(self.limits))  # of the node solved last
         self.solved = 0
         # nanoseconds a node may take
         columns = POLICY.wide_columns if self.wide else min(arrays.p, POLICY.active_columns)
         self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * columns
+        # called as a long solve raises a bound
+        slow = self.wide or self.each > POLICY.first_turn
+        self.on_bound = on_bound if on_bound and slow else lambda: None
         self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
 
     def solve(self, node: Node, cutoff: float) -> bool:
@@ -177,8 +189,7 @@ class Relaxation:
         node.project(self.arrays)
         active = (node.status == IN) | ((node.w != 0.0) & (node.status == OPEN))
         # steep scores use almost all columns
-        first = node.constant == -math.inf and node.prices is None
-        active |= self.wide and first and node.s_lo < node.s_hi
+        active |= node.starts_steep(self.arrays)
         active &= node.status != OUT
         patterns = None
         if node.prices is not None:
@@ -371,8 +382,12 @@ class Relaxation:
         if self.wide and len(columns) > POLICY.newton_columns and rows.patterns is None:
             self._descend_by_gradients(node, rows, cutoff)
             return
-        model = _Model(self, node, rows)
-        w, b, s, mu = node.w[columns].copy(), node.b, node.s, node.mu
+        held = node
+        if node.starts_steep(a):
+            held = node.child()
+            held.s = held.s_lo = node.s_hi
+        model = _Model(self, held, rows)
+        w, b, s, mu = held.w[columns].copy(), held.b, held.s, held.mu
         z = rows.scores(w, b, s)
         value = model.value(z, w)
         careful = False
@@ -469,10 +484,9 @@ class Relaxation:
 
     def _one_slope(self, node: Node, rows: _ActiveRows, totals: FloatArray) -> tuple[float, float]:
         """Return the slope, and an intercept, at which a node's line is drawn."""
-        # the hull of steeper cards holds the gentler ones if no column is kept from 0: a line drawn
-        # there bounds them as well; elsewhere the best slope of the totals
-        a, at = self.arrays, np.arange(self.arrays.p)
-        if (a.points[at, node.lo] <= 0.0).all() and (a.points[at, node.hi] >= 0.0).all():
+        # a line drawn at the steepest slope bounds the gentler ones, too; elsewhere the best one
+        a = self.arrays
+        if node.holds_zero(a):
             return node.s_hi, node.b
         line = a.lines(totals[:, None], rows.rows, (node.s_lo, node.s_hi))
         return float(line.slopes[0]), float(line.intercepts[0]) / a.unit

@@ -111,7 +111,7 @@ class Enumeration(ColumnChoices):
             if a.levels[j] < 2:
                 self.constant.append(j)
                 continue
-            column = (a.codes[:, j] != a.codes[0, j]).astype(np.uint8)
+            column = (a.codes[j] != a.codes[j][0]).astype(np.uint8)
             classes.setdefault(column.tobytes(), []).append(j)
         self.classes = [np.array(each) for each in classes.values()]
         self.columns = np.array(
