@@ -1,8 +1,7 @@
 """The card of the largest AUC beside that of the least log loss, on rows that neither has seen.
 
-Three terms, points in [-5, 5], stratified folds. The first is ``slim`` over all pairs of rows of
-opposite classes with the threshold held at 0, the second ``risk_score`` at any scale; both by the
-tree, within the same seconds, and a proof within them is counted.
+Three terms, points in [-5, 5], stratified folds. The first is ``auc``, the second ``risk_score`` at
+any scale; both by the tree, within the same seconds, and a proof within them is counted.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ def fold_of(name: str, train: Any, test: Any) -> list[dict[str, Any]]:
     """Both cards of one fold: what they reach on its rows, and on the others."""
     from sklearn.metrics import roc_auc_score
 
-    from milpscore.data import make_design, make_pair_design
-    from milpscore.formulations import risk_score, slim
+    from milpscore.data import make_design
+    from milpscore.formulations import auc, risk_score
     from milpscore.solvers import solve
 
     X, y = rows_of(name)
     design = make_design(X[train], y[train])
     common: dict[str, Any] = {"max_terms": TERMS, "l0_penalty": 0.0}
     programs = {
-        "AUC": slim(make_pair_design(design), intercept_bounds=(0, 0), **common),
+        "AUC": auc(design, **common),
         "log loss": risk_score(design, **common),
     }
     records = []

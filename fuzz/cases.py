@@ -22,6 +22,7 @@ ENGINES: dict[str, tuple[str, ...]] = {
     "convex_rounding": ("auto", "highs"),
     "sparse_rounding": ("auto", "highs"),
     "ordinal": ("auto", "highs", "tree", "support_tree"),
+    "auc": ("auto", "highs", "tree", "support_tree"),
 }
 """The engines that take each formulation."""
 
@@ -51,6 +52,9 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
         X, columns, indicators = _two_valued(rng) if cells else _table(rng, form)
         if form == "ordinal" and rng.random() < 0.6:  # most other tables have no grid
             X, columns, indicators = _whole(rng)
+        if form == "auc":
+            X, columns, indicators = _whole(rng)
+            X = X / pick(rng, 1.0, 1.0, 10.0)
     y = np.where(rng.random(len(X)) < 0.5, 1, -1)
     y[:2] = 1, -1
     if rng.random() < 0.5:  # classes that follow the data, with errors
@@ -85,7 +89,7 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
         given["coef_sets"] = {columns[-1][0]: [pick(rng, 1, 1, 2)]}
     case = replace(case, arguments=given)
     wanted = pick(rng, 0, 0, 1, 1, 2, 3)
-    known = [name for name in RULES if form != "ordinal" or name not in _LIMITS]
+    known = [name for name in RULES if form not in ("ordinal", "auc") or name not in _LIMITS]
     makers = [RULES[pick(rng, *known)] for _ in range(wanted)]
     if limited:
         makers[1:] = [RULES[pick(rng, *_LIMITS)] for _ in range(pick(rng, 1, 1, 2))]
@@ -221,7 +225,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
     else:
         given["coef_min"], given["coef_max"] = _span(rng, case, most)
     if (
-        form in ("slim", "risk_score", "ordinal")
+        form in ("slim", "risk_score", "ordinal", "auc")
         and rng.random() < 0.15
         and isinstance(given["coef_min"], int)
     ):
@@ -232,9 +236,9 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
         form not in ("convex_rounding", "fused_lasso") and rng.random() < 0.4
     ):
         given["max_terms"] = int(rng.integers(0 if form != "sparse_rounding" else 1, p + 1))
-    if form in ("slim", "hinge", "risk_score", "ordinal") and rng.random() < 0.7:
+    if form in ("slim", "hinge", "risk_score", "ordinal", "auc") and rng.random() < 0.7:
         given["l0_penalty"] = pick(rng, 0.0, 1e-6, 4e-6, 1e-5, 1e-3, 0.01, 0.2)
-    if form in ("slim", "hinge") and rng.random() < 0.3:
+    if form in ("slim", "hinge", "auc") and rng.random() < 0.3:
         given["l1_penalty"] = pick(rng, 1e-6, 1e-3, 0.05)
     if form == "facets_hinge" and "lam" not in given:
         given["lam"], given["gamma"] = (
@@ -248,7 +252,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
         if rng.random() < 0.2:
             given["reference"], given["coef_min"] = "lowest", 0
             given["coef_max"] = pick(rng, 1, 2)
-    if form == "ordinal" and rng.random() < 0.3:
+    if form in ("ordinal", "auc") and rng.random() < 0.3:
         given["loss"] = "hinge"
     if (case.loss == "hinge" or given.get("loss") == "hinge") and rng.random() < 0.4:
         given["margin"] = pick(rng, 0.5, 0.7, 2.5, 9e-6, 100.0)
@@ -257,6 +261,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
     if form == "ordinal":
         given["cost"] = pick(rng, "absolute", "absolute", "squared", "zero_one")
         given["spacing"] = pick(rng, 1, 1, 1, 2, 3)
+    if form in ("ordinal", "auc"):
         return given
     if form != "slim" and rng.random() < 0.4:
         given["intercept"] = pick(rng, "zero", "real", *([] if free else ["integer"]))

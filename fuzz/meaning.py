@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -30,6 +30,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "fused_lasso": {"intercept": "integer"},
     "risk_score": {"l0_penalty": 1e-6},
     "ordinal": {"l0_penalty": 1e-3},
+    "auc": {"l0_penalty": 1e-3, "intercept": "zero"},
 }
 """What the builders take where nothing is said, as far as the meaning depends on it."""
 
@@ -79,7 +80,7 @@ class Case:
     @property
     def loss(self) -> str:
         """zero_one, hinge, or the name of a smooth loss."""
-        if self.form in ("slim", "ordinal"):
+        if self.form in ("slim", "ordinal", "auc"):
             return str(self.get("loss", "zero_one"))
         return str(self.get("loss", "logistic")) if self.form == "risk_score" else "hinge"
 
@@ -127,6 +128,19 @@ class Case:
     def margin(self) -> Fraction:
         """The margin of the card's own totals under a hinge loss."""
         return exact(self.get("margin", 1.0) / self.get("gamma", 1.0))
+
+
+def paired(case: Case) -> Case:
+    """Every two rows of opposite classes as their differences, both ways round; else itself."""
+    if case.form != "auc":
+        return case
+    rows = [(row, side, exact(s)) for row, side, s in zip(case.X, case.y, case.weight, strict=True)]
+    pairs = [(a, b) for a in rows if a[1] > 0 for b in rows if b[1] < 0]
+    apart = [tuple(exact(v) - exact(u) for v, u in zip(a[0], b[0], strict=True)) for a, b in pairs]
+    both = [tuple(sign * float(v) + 0.0 for v in row) for sign in (1, -1) for row in apart]
+    weight = tuple(float(a[2] * b[2]) for a, b in pairs)
+    sides = (1,) * len(pairs) + (-1,) * len(pairs)
+    return replace(case, X=tuple(both), y=sides, weight=weight * 2)
 
 
 def exact(value: float | Fraction) -> Fraction:
@@ -478,7 +492,7 @@ def enumerate_cards(
         return Truth(W, np.empty(0), [], [])
     if case.form == "ordinal":
         return _ordered(case, W)
-    grid = _Grid(case, W, gap)
+    grid = _Grid(paired(case), W, gap)
     owner, low, high, wrong = grid.intervals()
     if case.loss == "zero_one":
         loss, b, scale = wrong, [Fraction(v, grid.unit) for v in high.tolist()], np.ones(len(low))
@@ -745,11 +759,12 @@ def figures(
 ) -> Figures:
     """A card's figures and what it breaks. ``ties``: near the threshold any answer is accepted."""
     w, gaps = w[: len(case.columns)], w[len(case.columns) :]
+    broken = [str(rule) for rule in case.demanded if not allows(case, rule, w)]
+    case = paired(case)
     rows = [[exact(v) for v in row] for row in case.X]
     totals = [sum((x * int(v) for x, v in zip(row, w, strict=True)), Fraction(0)) for row in rows]
     weight = [exact(s) for s in case.weight]
     wrong = [(t + b >= 0) != (c > 0) for t, c in zip(totals, case.y, strict=True)]
-    broken = [str(rule) for rule in case.demanded if not allows(case, rule, w)]
     for j, values in enumerate(ranges(case)):
         if int(w[j]) not in values:
             broken.append(f"{case.columns[j][0]} has {w[j]} points, not in {values}")

@@ -149,7 +149,7 @@ def card_worth(
         The program is one of times, and scikit-survival is not installed.
     """
     assert result.card is not None
-    design, random = program.statement.design, np.random.default_rng(random_state)
+    design, random = program.statement.design.unpaired, np.random.default_rng(random_state)
     codes = patient_codes(design, patients)
     folds, sampled = (
         _folds(design, random) if codes is None else _patient_folds(design, random, codes)

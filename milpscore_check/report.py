@@ -27,7 +27,8 @@ _DATA = {
     "features?": v.maybe([v.text]), "weights_column?": v.maybe(v.text), "missing?": v.text,
     "class_weight?": v.class_weight, "decimal?": v.text, "encoding?": v.text,
     "levels?": v.maybe([v.label]), "cost?": v.text, "sheet?": v.maybe(v.text),
-    "merged?": v.of(bool), "as_spelled?": v.of(bool), "time?": v.text, "entry?": v.text,
+    "merged?": v.of(bool), "pairs?": v.of(bool), "as_spelled?": v.of(bool), "time?": v.text,
+    "entry?": v.text,
 }  # fmt: skip
 _EVIDENCE = {"leaves": {"points": v.of(list), "tree": v.of(list)}, "none": {"reason": v.text}}
 _LAYOUT = {
@@ -95,6 +96,8 @@ def _basis(
         raise Refused("the certificate does not name the column of the labels: give --target")
     if len(source.get("levels") or ()) > 2:
         raise Refused("it is of ordered classes, which 'milpscore verify' takes apart, not this")
+    if source.get("pairs"):
+        raise Refused("it is of pairs of rows, which 'milpscore verify' makes, not this")
     raw = Table(csv, source.get("encoding", "utf-8"), source.get("decimal", "."))
     cards, named = Cards(content["cards"], len(specs)), weights or source.get("weights_column")
     if named == "":

@@ -168,7 +168,7 @@ def report_command(
             program = program_again(proof, X, y, **weights)
             if compare:
                 comparison = compare_programs(
-                    program.statement.design, formulations=[program.formulation],
+                    program.statement.design.unpaired, formulations=[program.formulation],
                     arguments={program.formulation: dict(program.arguments)}, cv=None,
                     time_limit=time_limit, random_state=seed, progress=output.progress,
                 )  # fmt: skip
@@ -265,6 +265,11 @@ def _subject(
         raise NotApplicableError(
             "a report is of a card of two classes; of ordered ones 'milpscore card CARD --out "
             "card.html' shows the card with the classes observed in each group"
+        )
+    if proof is not None and "pairs" in proof.data:
+        raise NotApplicableError(
+            "the certificate is of pairs of rows, and a report of rows: give the card's file "
+            "alone, and prove the certificate by 'milpscore verify'"
         )
     if isinstance(given, SurvivalCard) or (proof is not None and "survival" in proof.cards):
         raise NotApplicableError(

@@ -72,6 +72,7 @@ from milpscore.data.sources import at_size
 from milpscore.fitting import fit_card, with_few_terms
 from milpscore.formulations.strength import slim_program
 from milpscore.losses.registry import EXACT_ONLY
+from milpscore.scorecard.certified import unpaired
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore_study._race import measured
@@ -733,6 +734,7 @@ def _figures(result: Result | Any) -> dict[str, Any]:
 def _as_stated(part: Part, fit: Fit) -> Part:
     """A fold in the columns that a program was stated on: by cuts, where it penalises jumps."""
     design = None if fit.program is None else fit.program.statement.design
+    design = design.unpaired if isinstance(design, Design) else design
     if not isinstance(design, Design) or design.columns == part.train.columns:
         return part
     test = None if part.test is None else in_steps(part.test)
@@ -744,7 +746,7 @@ def _judged(result: Result, part: Part) -> dict[str, Any]:
 
     The AUC of times to an event is Harrell's C.
     """
-    design = part.train
+    design, result = unpaired(part.train, result)
     rule = result.rule(design.step)
     found: dict[str, Any] = {}
     for name, rows in {"train": design, "test": part.test}.items():

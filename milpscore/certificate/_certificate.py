@@ -30,7 +30,7 @@ from milpscore.core.reading import exact, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result
 from milpscore.core.writing import write_text
 from milpscore.data.columns import renamed
-from milpscore.data.ordinal import Cost, OrdinalDesign
+from milpscore.data.ordinal import Cost
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
 from milpscore_check.report import VERSION, content_of
@@ -223,6 +223,7 @@ class _Data(Struct, forbid_unknown_fields=True):
     cost: Cost = "absolute"
     sheet: str | None = None
     merged: bool = False
+    pairs: bool = False
     time: str | None = None
     entry: str | None = None
 
@@ -339,7 +340,7 @@ def certify(
             "blocks": [list(block) for block in design.blocks],
             "classes": [plain_label(label) for label in design.classes],
             **({} if design.counts is None else {"merged": True}),
-            **(design.recipe if isinstance(design, OrdinalDesign) else {}),
+            **design.recipe,
             **(source or {}),
         },
         statement=plain_statement(program),

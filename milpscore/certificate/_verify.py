@@ -160,6 +160,10 @@ def _design(
 ) -> Design:
     """Make the design of the certificate's columns on these data."""
     design = _raw_design(certificate, X, y, sample_weight, class_weight)
+    if certificate.data.get("pairs"):
+        from milpscore.data.pairs import PairDesign, make_pair_design
+
+        return design if isinstance(design, PairDesign) else make_pair_design(design)
     if certificate.data.get("merged") and design.counts is None:
         # its evidence calls rows by their order among the distinct ones
         rows = design.merged

@@ -158,7 +158,7 @@ def fit_command(
             _Ask(data, card.name, arguments, solving, output, words, how)
         )
     result = replace(result, caveat=result.caveat or filling)
-    design = program.statement.design
+    design = program.statement.design.unpaired
     tell_warnings(design, output.quiet)
     title = f"{data.target}, scored by {spelt(card.name)}"
     made = None if result.card is None else _shown(program, result, title, threshold_by, at)
@@ -279,7 +279,7 @@ def _worth(
     from milpscore.core.result import Termination
     from milpscore.worth import card_worth
 
-    design = program.statement.design
+    design = program.statement.design.unpaired
     stopped = result.termination is Termination.INTERRUPTED
     if stopped or program.kind == "relaxed" or len(getattr(design, "levels", ())) > 2:
         return None

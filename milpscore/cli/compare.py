@@ -166,7 +166,7 @@ def compare_command(
         )
         seconds = time.perf_counter() - started
     for program in [*answer.programs.values()][:1]:
-        tell_warnings(program.statement.design, output.quiet)
+        tell_warnings(program.statement.design.unpaired, output.quiet)
     _show(answer, seconds, output.json, data.time is not None)
     if plot is not None:
         from milpscore_show.plots import comparison_figure
@@ -252,7 +252,7 @@ def _write_page(answer: Comparison, path: Path, seed: int, target: str) -> None:
             card = certified_card(statement.design, result, title, statement=statement)
             # 'milpscore report' makes the card again on samples of its rows
             report(
-                card, statement.design, path=path, program=program, comparison=answer,
+                card, statement.design.unpaired, path=path, program=program, comparison=answer,
                 bootstraps=0, random_state=seed,
             )  # fmt: skip
             say(f"The report was saved in {path}.")

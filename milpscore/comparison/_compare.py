@@ -45,6 +45,7 @@ from milpscore.formulations.building import DATA
 from milpscore.penalties import Perspective
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding.program import round_by_name, savings_table
+from milpscore.scorecard.certified import unpaired
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import load, solve
@@ -270,24 +271,26 @@ def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]
     elif math.isfinite(bound):
         row["integrality_gap"] = relative_gap(result.objective, bound)
     if result.coefficients.size:
-        accuracy, area = _judge(result, design.step, design)
+        accuracy, area = _judge(family.program, result, design.step, design)
         row |= {"train_accuracy": accuracy, "train_auc": area}
     return row
 
 
-def _judge(result: Result, step: Any, on: Design) -> tuple[float, float]:
+def _judge(program: Program, result: Result, step: Any, on: Design) -> tuple[float, float]:
     """Return accuracy and AUC, of a card by its exact rule, of a relaxation by w.x + b >= 0.
 
-    Times have no accuracy, and Harrell's C in the place of the AUC.
+    Times have no accuracy, and Harrell's C in the place of the AUC. A card of pairs gets the
+    threshold of its rows; a relaxation of pairs has none, and no accuracy.
     """
+    design, result = unpaired(program.statement.design, result)
     rule = result.rule(step)
     totals = rule.totals(on.X, result.coefficients)
     if isinstance(on, SurvivalDesign):
         return math.nan, metrics.concordance_of(on, totals)
-    return (
-        metrics.accuracy(on.y > 0, rule.positive(totals), on.weight),
-        metrics.auc(on.y, totals, on.weight),
-    )
+    area = metrics.auc(on.y, totals, on.weight)
+    if design is not program.statement.design and result.card is None:
+        return math.nan, area
+    return metrics.accuracy(on.y > 0, rule.positive(totals), on.weight), area
 
 
 def _unjudged(design: Design) -> str:
@@ -317,7 +320,9 @@ def _cross_validate(
             return {}, f"not cross-validated: on the training rows of a fold, {error}"
         for kind, result in solve_family(program, run, seconds).results.items():
             scores[kind].append(
-                _judge(result, fold.train.step, fold.test) if result.coefficients.size else nothing
+                _judge(program, result, fold.train.step, fold.test)
+                if result.coefficients.size
+                else nothing
             )
     if run.interrupted:
         return {}, "not cross-validated: interrupted"

@@ -240,6 +240,16 @@ class Design:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """How it was made of the rows of a table, for a certificate; empty if it holds them."""
+        return {}
+
+    @property
+    def unpaired(self) -> Design:
+        """The rows of the table: itself, unless its rows are pairs of them."""
+        return self
+
     def of_rows(self, rows: IntArray) -> Self:
         """Return the design of some of its rows."""
         counts = None if self.counts is None else self.counts[rows]

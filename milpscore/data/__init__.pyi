@@ -25,7 +25,7 @@ from .merged_rows import (
 from .merged_times import read_times as read_times
 from .onehot_codes import BinnedDesign as BinnedDesign
 from .ordinal import OrdinalDesign as OrdinalDesign, make_ordinal_design as make_ordinal_design
-from .pairs import make_pair_design as make_pair_design
+from .pairs import PairDesign as PairDesign, make_pair_design as make_pair_design
 from .survival import (
     SurvivalDesign as SurvivalDesign,
     make_survival_design as make_survival_design,

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from milpscore.core.design import Column, Design
+from milpscore.core.design import Design, on_grid
 from milpscore.core.errors import DataError, SizeError
 from milpscore.data.designs import make_design
 from milpscore.data.policy import POLICY
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PairDesign(Design):
+    """Differences of rows of opposite classes, in the columns of these rows.
+
+    Attributes
+    ----------
+    base : Design
+        The rows themselves, to which the points of a card are given.
+    """
+
+    base: Design
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """How it was made, for a certificate."""
+        return {"pairs": True}
+
+    @property
+    def unpaired(self) -> Design:
+        """The rows themselves."""
+        return self.base
 
 
 def make_pair_design(
@@ -20,7 +43,7 @@ def make_pair_design(
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
-) -> Design:
+) -> PairDesign:
     r"""Return the differences of all rows of opposite classes, both ways round.
 
     A positive row :math:`x_i` and a negative one :math:`x_k` give the positive row
@@ -31,8 +54,7 @@ def make_pair_design(
     .. math:: \frac{1}{2 S_+ S_-} \sum_{i, k} s_i s_k \bigl(
         [w \cdot x_i < w \cdot x_k] + [w \cdot x_i \le w \cdot x_k] \bigr) = 1 - \mathrm{AUC}(w)
 
-    so that ``slim(make_pair_design(X, y), intercept_bounds=(0, 0))`` is the integer score of the
-    largest AUC, and the relaxed ``hinge`` of these rows a linear program for its buffered version.
+    :func:`milpscore.formulations.auc` states the card of the largest AUC over these rows.
 
     Parameters
     ----------
@@ -45,10 +67,9 @@ def make_pair_design(
 
     Returns
     -------
-    Design
-        Of twice as many rows as there are pairs of distinct rows, and of the columns of X, which
-        count by the unit. It has no intercept to find: points are what its cards say of X, and
-        ``slim(X, y).statement.with_best_intercept(points)`` finds their threshold.
+    PairDesign
+        Of twice as many rows as there are pairs of distinct rows, and of the columns of X. It has
+        no intercept to find; its ``base`` holds the rows of X.
 
     Raises
     ------
@@ -62,7 +83,7 @@ def make_pair_design(
     References: Mann & Whitney, "On a test of whether one of two random variables is stochastically
     larger than the other", Annals of Mathematical Statistics 18 (1947), for the sum over pairs;
     Norton & Uryasev, "Maximization of AUC and buffered AUC in binary classification", Mathematical
-    Programming 174 (2019), for the linear program.
+    Programming 174 (2019), for the program over pairs.
     """
     if not isinstance(X, Design):
         X = make_design(
@@ -79,13 +100,21 @@ def make_pair_design(
             f"pairs of {p} columns, above {POLICY.pair_cells:,} numbers: bin the columns so that "
             "more rows are equal, use fewer columns, or a sample of the rows"
         )
-    apart = (rows.X[above][:, None, :] - rows.X[below]).reshape(-1, p)
+    values, unit = rows.X, X.step
+    if unit is not None:  # 0.3 - 0.1 is not 0.2: whole steps are subtracted, and read as decimals
+        values = on_grid(rows.X, unit).astype(np.float64)
+    apart = (values[above][:, None, :] - values[below]).reshape(-1, p)
+    if unit is not None:
+        apart = apart * unit.numerator / unit.denominator
     weight = np.outer(rows.weight[above], rows.weight[below]).ravel()
-    return Design(
+    return PairDesign(
         # a difference of 0 has one sign only
         np.concatenate([apart, -apart]) + 0.0,
         np.repeat(np.array([1, -1]), pairs),
         np.tile(weight, 2),
-        tuple(Column(name, name, "numeric", -math.inf, math.inf) for name in X.names),
-        classes=X.classes,
+        X.columns,
+        X.blocks,
+        X.classes,
+        X.warnings,
+        base=X,
     )

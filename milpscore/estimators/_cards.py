@@ -235,7 +235,7 @@ class CardClassifier(_Answering, Decided, SolvedModel):
             if sample_weight is not None or not hasattr(self, "heuristic"):
                 raise
             program, result = self._fit_all_rows(X, y, clock)
-        design = program.statement.design
+        design = program.statement.design.unpaired
         self._take(program, result)
         warn_of_unproved(self, [result])
         # who gives a Design has chosen the label
@@ -248,7 +248,7 @@ class CardClassifier(_Answering, Decided, SolvedModel):
         """Points and rule of the answers; without the card if these are the fit's own."""
         card, step = result.card, program.statement.design.step
         chosen = self.threshold_by is not None or isinstance(program.statement.loss, RiskLoss)
-        if card is None or chosen or step is None:
+        if card is None or chosen or step is None or program.formulation == "auc":
             return self.coef_[0], self.scorecard_.bare_rule
         return card.coefficients, DecisionRule(card.threshold, step)
 
@@ -356,7 +356,7 @@ class CardClassifier(_Answering, Decided, SolvedModel):
 
         program = self.program_
         given = {"program": program, "result": self.result_, **options}
-        return report(self.scorecard_, program.statement.design, path=path, **given)
+        return report(self.scorecard_, program.statement.design.unpaired, path=path, **given)
 
     def _points(self) -> Scorecard:
         return self.scorecard_

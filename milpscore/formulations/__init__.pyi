@@ -1,3 +1,4 @@
+from ._auc import auc as auc
 from ._conic_penalties import (
     binarsity as binarsity,
     elastic_net as elastic_net,

@@ -18,7 +18,8 @@ FORMULATIONS: Registry[Builder] = Registry(
     "formulation",
     homes(
         "milpscore.formulations",
-        "convex_rounding facets_hinge fused_lasso hinge ordinal risk_score slim sparse_rounding",
+        "auc convex_rounding facets_hinge fused_lasso hinge ordinal risk_score slim "
+        "sparse_rounding",
     ),
     FormulationError,
 )

@@ -136,6 +136,25 @@ def slim(
     design = in_steps(design) if penalty in JUMPS else design
     limits = (coef_min, coef_max, coef_sets, max_terms, max_cuts, constraints)
     ranges, rules = within(design, penalty, *limits)
+    penalties = (
+        L0(l0_penalty),
+        L1(l1_penalty),
+        *([] if penalty == "none" else [jump_penalty(design, penalty, lam)]),
+    )
+    return errors_program(
+        "slim", design, ranges, rules, penalties, intercept_bounds=intercept_bounds,
+        threshold_gap=threshold_gap, big_m=big_m, pair_covers=pair_covers,
+        arguments={"penalty": penalty},
+    )  # fmt: skip
+
+
+def errors_program(
+    formulation: str, design: Design, ranges: Ranges, rules: tuple[Any, ...],
+    penalties: tuple[Any, ...], *, intercept_bounds: Sequence[float] | None,
+    threshold_gap: float | None, big_m: str, pair_covers: bool,
+    arguments: Mapping[str, Any] | None = None,
+) -> Program:  # fmt: skip
+    """State cards of the fewest errors on the rows of a design."""
     rows = design.merged
     units = _choose_units(design, ranges.totals(rows.X), threshold_gap)
     grid_rows = units.scale(rows.X)
@@ -160,17 +179,13 @@ def slim(
             threshold_gap=...,
         )
     statement = Statement(
-        formulation="slim",
+        formulation=formulation,
         design=design,
         loss=ZeroOne(),
-        penalties=(
-            L0(l0_penalty),
-            L1(l1_penalty),
-            *([] if penalty == "none" else [jump_penalty(design, penalty, lam)]),
-        ),
+        penalties=penalties,
         intercept=rule,
         caveat=units.caveat,
-        arguments={"penalty": penalty},
+        arguments=arguments or {},
         constraints=rules,
         **vars(ranges),
     )
@@ -199,7 +214,7 @@ def _program(
     from milpscore.formulations.card_model import CardModel, linear
     from milpscore.formulations.pair_covers import add_pair_covers
 
-    refuse_if_too_large("slim", *X.shape)
+    refuse_if_too_large(statement.formulation, *X.shape)
     model, rows = CardModel(statement), statement.design.merged
     m, y = model.m, rows.y
 

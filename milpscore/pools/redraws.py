@@ -143,7 +143,7 @@ class CardsAgain:
     @classmethod
     def of(cls, program: Program, random_state: int, patients: Any = None) -> CardsAgain:
         """Take what a program was built with, and which rows are of one patient."""
-        design, exact = program.statement.design, program.kind == "exact"
+        design, exact = program.statement.design.unpaired, program.kind == "exact"
         given = dict(program.arguments)
         codes = patient_codes(design, patients)
         return cls(design, program.formulation, given, exact, random_state, codes)

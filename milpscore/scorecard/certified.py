@@ -16,7 +16,7 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.core.statement import ScaleRange, Statement
-from milpscore.formulations import any_scale
+from milpscore.formulations import any_scale, slim
 from milpscore.formulations.cuts import JUMPS
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.losses.kinds import link_of
@@ -45,8 +45,9 @@ def certified_card(
     Parameters
     ----------
     design : Design
-        What the program was stated on.
+        What the program was stated on; after ``auc`` also the rows that were paired.
     result : Result
+        After ``auc`` its card gets the threshold of the fewest errors on the rows themselves.
     title : str
     statement : Statement, optional
         Of the program: its constraints, and which cards it allows, stand in the certificate; a
@@ -76,6 +77,8 @@ def certified_card(
     """
     if result.card is None:
         raise NotApplicableError(f"the result has no card to show: {result.message}")
+    design, result = unpaired(design, result)
+    assert result.card is not None
     card = Scorecard.from_card(result.card, design, title=title)
     if statement is not None:
         card = _printed(card, statement)
@@ -110,6 +113,19 @@ def certified_card(
     return _decided(card, design, loss, threshold_by, limited=bool(limited))
 
 
+def unpaired(design: Design, result: Result) -> tuple[Design, Result]:
+    """Return the rows a result's card is for; that of an AUC with their threshold, by errors."""
+    if result.formulation != "auc" or result.card is None:
+        return design.unpaired, result
+    return design.unpaired, replace(result, card=unpaired_card(design, result.card.coefficients))
+
+
+def unpaired_card(design: Design, points: IntArray) -> Card:
+    """Return the card of points (p,) for the rows themselves: its threshold errs least."""
+    found = slim(design.unpaired, coef_min=points, coef_max=points)  # type: ignore[arg-type]
+    return found.statement.with_best_intercept(points)
+
+
 def shown_card(
     statement: Statement,
     card: Card,
@@ -123,14 +139,17 @@ def shown_card(
     ``moved``: a threshold by hand, of the points as they are in ``card``. ``base_points``: those of
     a card whose lines are to be printed as they were.
     """
-    shown = Scorecard.from_card(card, statement.design, title=title)
+    design = statement.design.unpaired
+    if design is not statement.design and moved is None:
+        card = unpaired_card(design, card.coefficients)
+    shown = Scorecard.from_card(card, design, title=title)
     if base_points is None:
         shown = _printed(shown, statement)
     else:
         threshold = shown.threshold + sum(base_points.values())
         shown = replace(shown, base_points=base_points, threshold=threshold)
     loss, limited = statement.loss_of(card), _limits(statement)
-    return _decided(shown, statement.design, loss, None, moved, limited=limited)
+    return _decided(shown, design, loss, None, moved, limited=limited)
 
 
 def _limits(statement: Statement) -> bool:
@@ -227,8 +246,12 @@ def allowed_cards(
         if statement.arguments.get("scale") == "auto" and inside and any_scale(statement, bound):
             scale = "any"
     alike = bool(np.all(lower == lower[:1]) and np.all(upper == upper[:1]))
+    paired = statement.design.unpaired is not statement.design
+    name = statement.loss.name
+    if paired:
+        name = "ranking" if isinstance(statement.loss, ZeroOne) else f"{name} ranking"
     return {
-        "loss": statement.loss.name,
+        "loss": name,
         "columns": len(lower),
         "max_terms": statement.max_terms,
         "coef_min": int(lower.min(initial=0)) if not alike else int(lower[0]),
@@ -237,7 +260,7 @@ def allowed_cards(
         "cut": len({column.feature for column in statement.design.columns}) < len(lower),
         "jumps": statement.arguments.get("penalty") in JUMPS,
         "rules": [getattr(each, "name", str(each)) for each in statement.constraints],
-        "counts_errors": isinstance(statement.loss, ZeroOne),
+        "counts_errors": isinstance(statement.loss, ZeroOne) and not paired,
         "scale": scale,
         "most_penalty": most_penalty(statement),
     }

@@ -6,6 +6,7 @@ import hmac
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -81,7 +82,10 @@ class Subject:
     def bare(self) -> Card:
         """The card as the statement knows it."""
         free = self.statement is not None and self.statement.scales is not None
-        return _bare(self.card, free)
+        card = _bare(self.card, free)
+        design = self.design if self.statement is None else self.statement.design
+        # the threshold of pairs is 0
+        return card if design.unpaired is design else replace(card, intercept=Fraction(0))
 
     @property
     def names(self) -> tuple[str, str]:
@@ -134,7 +138,7 @@ def subject_of(
             card = _with_risks(replace(card, step=design.step), proof, design)
         if program is None and design.fingerprint == card.fingerprint:
             program = restate(proof.statement, design)
-    if program is not None and program.statement.design.fingerprint != card.fingerprint:
+    if program is not None and program.statement.design.unpaired.fingerprint != card.fingerprint:
         raise DataError(
             "the program speaks of other data than the card: give the one the card was found with"
         )

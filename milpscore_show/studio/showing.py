@@ -320,8 +320,8 @@ class Export:
             pages = {"card.html": self.shown.page()}
         else:
             page = report(
-                self.shown, program.statement.design, None, certificate=certificate, bootstraps=0,
-                progress=False,
+                self.shown, program.statement.design.unpaired, None, certificate=certificate,
+                bootstraps=0, progress=False,
             )  # fmt: skip
             pages = {"report.html": page}
         made = io.BytesIO()

@@ -17,6 +17,7 @@ from milpscore.core.program import Program
 from milpscore.data import make_design
 from milpscore.formulations import (
     FORMULATIONS,
+    auc,
     building,
     convex_rounding,
     facets_hinge,
@@ -35,6 +36,7 @@ X = np.array([[0.0, 1], [1, 1], [1, 0], [2, 1]])
 Y = np.array([0, 1, 0, 1])
 
 BUILDERS: dict[str, Callable[..., Program]] = {
+    "auc": auc,
     "convex_rounding": convex_rounding,
     "facets_hinge": facets_hinge,
     "fused_lasso": fused_lasso,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -64,6 +65,16 @@ def test_the_best_card_has_the_largest_auc_of_all(seed: int, engine: str) -> Non
     # its points score the rows themselves, with the threshold of the fewest errors
     rows = slim(X, y, sample_weight=weight, coef_min=-2, coef_max=2).statement
     assert evaluate(rows, rows.with_best_intercept(result.card.coefficients)).violations == ()
+
+
+def test_differences_of_decimals_are_decimals() -> None:
+    X = [[0.1, 0.3], [0.3, 0.1], [0.7, 0.4]]
+    made = make_pair_design(X, [0, 1, 1])
+    assert made.X[:2].tolist() == [[0.2, -0.2], [0.6, 0.1]]
+    assert made.step == Fraction(1, 10)
+    # equal totals of the first two rows are a tie
+    statement = slim(made, **HELD).statement
+    assert evaluate(statement, Card(np.array([1, 1]), Fraction(0))).loss == 0.25
 
 
 def test_the_relaxed_hinge_is_the_buffered_program() -> None:

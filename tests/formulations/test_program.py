@@ -30,6 +30,7 @@ from milpscore.core.result import Claim, Result
 from milpscore.data import make_design
 from milpscore.formulations import (
     FORMULATIONS,
+    auc,
     convex_rounding,
     facets_hinge,
     fused_lasso,
@@ -64,6 +65,7 @@ def two_features() -> Design:
 
 
 TINY: dict[str, Callable[[], Program]] = {
+    "auc": lambda: auc(five_rows(), coef_min=-2, coef_max=3, max_terms=1),
     "convex_rounding": lambda: convex_rounding(five_rows()),
     "facets_hinge": lambda: facets_hinge(five_rows(), lam=0.05, coef_min=-2, coef_max=3, gamma=0.5),
     "fused_lasso": lambda: fused_lasso(two_features(), lam=0.05, coef_min=-2, coef_max=3),
@@ -144,7 +146,7 @@ def test_the_text_equals_the_golden_file(name: str, tmp_path: Path) -> None:
 def test_hyphens_name_a_formulation_and_unknown_ones_are_refused() -> None:
     assert FORMULATIONS["fused-lasso"] is FORMULATIONS["fused_lasso"]
     with pytest.raises(
-        FormulationError, match=r"no formulation 'slimm'; did you mean slim\? there are convex"
+        FormulationError, match=r"no formulation 'slimm'; did you mean slim\? there are auc, convex"
     ):
         FORMULATIONS["slimm"]
 
