@@ -397,7 +397,7 @@ class Program:
         spoken = {var.name for body in bodies for var in identify_variables(body)}
         before, now = _by_identity(self._state or {}), state_of(self.model)
         for name in held:
-            key = id(self.model.component(name))
+            key = id(self.model.find_component(name))
             if name in spoken or key not in before or before[key][2:] != now[key][2:]:
                 raise FormulationError(
                     f"the model holds {name} next to a row's total, and {change}: rows of your own "

@@ -34,8 +34,8 @@ class OrdinalScoreClassifier(Exact, Pointed, CardClassifier):
         The classes from the lowest to the highest; a must for more than two text labels.
     cost : {"absolute", "squared", "zero_one"}
         What a row costs whose answer is off: by how many levels, the square of that, or 1.
-    loss, margin, coef_min, coef_max, coef_sets, max_terms, l0_penalty, spacing, pair_covers, \
-constraints, class_weight :
+    loss, margin, coef_min, coef_max, coef_sets, max_terms, l0_penalty, spacing, big_m, \
+pair_covers, constraints, class_weight :
         As in :func:`milpscore.formulations.ordinal`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
 node_limit, threads, client, memory_limit, random_state, verbose :
@@ -60,6 +60,7 @@ node_limit, threads, client, memory_limit, random_state, verbose :
     margin: float = 1.0
     l0_penalty: float = 1e-3
     spacing: int = 1
+    big_m: Literal["joint", "row"] = "joint"
     pair_covers: bool = True
 
     @property

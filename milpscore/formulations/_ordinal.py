@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from milpscore.formulations.policy import POLICY
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L0
 
+if TYPE_CHECKING:
+    from milpscore.formulations.card_model import CardModel
+
 OrdinalLoss = Literal["zero_one", "hinge"]
 
 
@@ -51,6 +54,7 @@ def ordinal(
     max_terms: int | None = None,
     l0_penalty: float = 1e-3,
     spacing: int = 1,
+    big_m: Literal["joint", "row"] = "joint",
     pair_covers: bool = True,
     constraints: Constraints = (),
     sample_weight: Any = None,
@@ -105,6 +109,11 @@ def ordinal(
         of ``max_terms``), a constant.
     spacing : int
         g >= 1, in steps of the data: each level but the ends keeps at least that many totals.
+    big_m : {"joint", "row"}
+        "joint": a card loses nothing by thresholds that lie near the totals of the rows on either
+        side, for the same w, and :math:`M_{ik}` frees row i for these alone. Where pairs of rows
+        are too many, it is that of "row": over every w and T. Rows of your own on T or on gaps
+        need "row"; the hinge loss has no M.
     pair_covers : bool
         Whether nearby rows on either side of a threshold get the row that one of them is wrong
         there, or some points tell them apart, as in :func:`slim`; not under the hinge loss.
@@ -132,6 +141,8 @@ def ordinal(
     """
     if loss not in get_args(OrdinalLoss):
         raise FormulationError(f"loss must be one of zero_one, hinge, got {loss!r}")
+    if big_m not in ("joint", "row"):
+        raise FormulationError(f"{{big_m}} must be joint or row, got {big_m!r}", big_m=...)
     check_positive(margin=margin, spacing=spacing)
     check_non_negative(l0_penalty=l0_penalty)
     if spacing != int(spacing):
@@ -181,7 +192,7 @@ def ordinal(
         constraints=rules,
     )
     return later(
-        statement, lambda: _program(statement, ends, pair_covers), counts=loss == "zero_one",
+        statement, lambda: _program(statement, ends, big_m, pair_covers), counts=loss == "zero_one",
         simplify=divide_by_gcd if loss == "zero_one" else lambda statement, card: card,
     )  # fmt: skip
 
@@ -232,7 +243,58 @@ class _Ends:
         return np.asarray(np.clip(thresholds, least, most))
 
 
-def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
+@dataclass(frozen=True)
+class _Sides:
+    """The distinct rows above and below each boundary, at whatever boundary they are counted.
+
+    A threshold above the least total of the rows above it, and above all totals of those below it,
+    errs less the lower it is; below both it errs less the higher it is. Both ends rise with the
+    boundary, as its rows above become fewer and those below more: so they do moved apart by the
+    spacing for every neighbour, and thresholds cut off at these ends keep their distances.
+    """
+
+    above: list[FloatArray]
+    below: list[FloatArray]
+    ends: _Ends
+
+    @classmethod
+    def of(cls, X: FloatArray, at: IntArray, y: IntArray, ends: _Ends) -> _Sides | None:
+        """Sort rows (m, p) about the boundaries ``at`` (m,), on the sides y.
+
+        None if a side has no rows, or if they make too many pairs.
+        """
+        k = range(1, ends.count + 1)
+        above = [np.unique(X[(y > 0) & (at >= i)], axis=0) for i in k]
+        below = [np.unique(X[(y < 0) & (at <= i)], axis=0) for i in k]
+        entries = [len(a) * b.size for a, b in zip(above, below, strict=True)]
+        few = min(entries) > 0 and sum(entries) <= POLICY.joint_entries
+        return cls(above, below, ends) if few else None
+
+    def big_m(self, X: FloatArray, at: IntArray, y: IntArray, ranges: Ranges) -> FloatArray:
+        """Return per row the least M that frees it for all w, and thresholds up to the ends."""
+        found = np.zeros(len(y))
+        for k, sides in enumerate(zip(self.above, self.below, strict=True), 1):
+            for sign, others in ((1, sides[1]), (-1, sides[0])):
+                own = (at == k) & (y == sign)
+                lead = np.maximum(1.0 + ranges.ahead(X[own], others, sign), 0.0)
+                found[own] = lead + self._room(k)[sign > 0]
+        return found
+
+    def clipped(self, thresholds: IntArray, w: IntArray) -> IntArray:
+        """Return thresholds (count,) cut off at the ends for points w (p,)."""
+        points, moved = w.astype(np.float64), thresholds.copy()
+        for k, (above, below) in enumerate(zip(self.above, self.below, strict=True), 1):
+            low, high = sorted((int((above @ points).min()), int((below @ points).max()) + 1))
+            room = self._room(k)
+            moved[k - 1] = min(max(thresholds[k - 1], low - room[0]), high + room[1])
+        return moved
+
+    def _room(self, k: int) -> tuple[int, int]:
+        """The places of the neighbours below and above an end of T_k."""
+        return (self.ends.count - k) * self.ends.spacing, (k - 1) * self.ends.spacing
+
+
+def _program(statement: Statement, ends: _Ends, big_m: str, pair_covers: bool) -> Program:
     """The algebra; a merged row of the statement's design is a row and a boundary."""
     import pyomo.environ as pyo
 
@@ -249,6 +311,12 @@ def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
     smallest, largest = ranges.totals(X)
     model, y = CardModel(statement), rows.y
     m = model.m
+    joint = big_m == "joint" and not isinstance(statement.loss, Hinge)
+    beside = _Sides.of(X, at, y, ends) if joint else None
+
+    def thresholds(card: Card) -> IntArray:
+        found = ends.clipped(card, gaps)
+        return found if beside is None else beside.clipped(found, card.coefficients[:p])
 
     # Sets: merged rows I with a boundary each, boundaries K
     m.I = pyo.RangeSet(0, len(y) - 1)
@@ -258,13 +326,13 @@ def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
     model.add_points()
 
     def points(card: Card) -> IntArray:
-        inside = np.diff(ends.clipped(card, gaps))
+        inside = np.diff(thresholds(card))
         return np.append(card.coefficients[:p], inside).astype(np.int64)
 
     model.implied["w"] = points
     model.variable(
         "T",
-        lambda card: dict(zip(m.K, ends.clipped(card, gaps).tolist(), strict=True)),
+        lambda card: dict(zip(m.K, thresholds(card).tolist(), strict=True)),
         m.K,
         domain=pyo.Integers,
         bounds=lambda m, k: (ends.least(k), ends.most(k)),
@@ -276,8 +344,8 @@ def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
         range(2, gaps + 2), rule=lambda m, k: m.T[k] - m.T[k - 1] - m.w[p + k - 2] == 0
     )
 
-    def total(i: int) -> Any:
-        return model.points.linear(np.append(X[i], np.zeros(gaps)))
+    def lead(i: int) -> Any:
+        return model.points.linear(np.append(X[i], np.zeros(gaps))) - m.T[k[i]]
 
     def slack(card: Card) -> FloatArray:
         """Return how far each row lies above its threshold."""
@@ -296,32 +364,15 @@ def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
             bounds=lambda m, i: (0.0, gamma + max(float(worst[i]), 0.0)),
         )  # fmt: skip
         m.loss = pyo.Expression(expr=linear([m.xi[i] for i in m.I], share / gamma))
-        m.margin_rows = pyo.Constraint(
-            m.I, rule=lambda m, i: sign[i] * (total(i) - m.T[k[i]]) + m.xi[i] >= gamma
-        )
+        m.margin_rows = pyo.Constraint(m.I, rule=lambda m, i: sign[i] * lead(i) + m.xi[i] >= gamma)
     else:
-        big_m = np.where(y > 0, worst, worst + 1).tolist()
-        model.variable(
-            "z", lambda card: ((slack(card) >= 0) != (y > 0)).astype(np.int64), m.I,
-            domain=pyo.Binary,
-        )  # fmt: skip
-        m.loss = pyo.Expression(expr=linear([m.z[i] for i in m.I], share))
-
-        # (2) rows above a boundary reach its threshold, (3) those below stay a step below it
-        @m.Constraint(m.I)
-        def sides(m: Any, i: int) -> Any:
-            if sign[i] > 0:
-                return total(i) - m.T[k[i]] + big_m[i] * m.z[i] >= 0
-            return total(i) - m.T[k[i]] - big_m[i] * m.z[i] <= -1
-
-        # (4) equal rows are on one side of a boundary, and no total reaches the higher of two
-        # thresholds alone: answers a = 1 - z above, a = z below, fall with k
-        m.chains = pyo.ConstraintList()
-        for one, other, same in _neighbours(rows.X[:, :p], at, y):
-            answers = [m.z[i] if sign[i] < 0 else 1 - m.z[i] for i in (one, other)]
-            rule = answers[0] - answers[1]
-            m.chains.add(rule == 0 if same else rule >= 0)
-
+        freeing = np.where(y > 0, worst, worst + 1)
+        if beside is not None:
+            freeing = np.minimum(freeing, beside.big_m(X, at, y, ranges))
+            # variables that no other row may speak of
+            held = [*m.T.values(), *list(m.w.values())[p:]]
+            m.beside_rows = pyo.Set(initialize=[variable.name for variable in held])
+        _add_errors(model, X, at, lead, freeing.tolist(), slack)
         # (5) rows on either side of a threshold: one is wrong, or points tell them apart
         if pair_covers:
             add_pair_covers(model, X, 1.0, at)
@@ -329,6 +380,40 @@ def _program(statement: Statement, ends: _Ends, pair_covers: bool) -> Program:
     # (6) what else the points must meet
     first = float(unit)
     return model.program(penalty, intercept=lambda m: -float(m.T[1].value) * first)
+
+
+def _add_errors(
+    model: CardModel, X: FloatArray, at: IntArray, lead: Callable[[int], Any],
+    big_m: list[float], slack: Callable[[Card], FloatArray],
+) -> None:  # fmt: skip
+    """Add a binary for each row on the wrong side of its threshold, which it leads by that far."""
+    import pyomo.environ as pyo
+
+    from milpscore.formulations.card_model import linear
+
+    m, rows = model.m, model.statement.design.merged
+    model.variable(
+        "z", lambda card: ((slack(card) >= 0) != (rows.y > 0)).astype(np.int64), m.I,
+        domain=pyo.Binary,
+    )  # fmt: skip
+    share = rows.weight / float(rows.weight.sum())
+    m.loss = pyo.Expression(expr=linear([m.z[i] for i in m.I], share))
+    sign = rows.y.tolist()
+
+    # (2) rows above a boundary reach its threshold, (3) those below stay a step below it
+    @m.Constraint(m.I)
+    def sides(m: Any, i: int) -> Any:
+        if sign[i] > 0:
+            return lead(i) + big_m[i] * m.z[i] >= 0
+        return lead(i) - big_m[i] * m.z[i] <= -1
+
+    # (4) equal rows are on one side of a boundary, and no total reaches the higher of two
+    # thresholds alone: answers a = 1 - z above, a = z below, fall with k
+    m.chains = pyo.ConstraintList()
+    for one, other, same in _neighbours(X, at, rows.y):
+        answers = [m.z[i] if sign[i] < 0 else 1 - m.z[i] for i in (one, other)]
+        rule = answers[0] - answers[1]
+        m.chains.add(rule == 0 if same else rule >= 0)
 
 
 def _neighbours(X: FloatArray, at: IntArray, y: IntArray) -> list[tuple[int, int, bool]]:

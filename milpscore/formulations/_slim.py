@@ -358,13 +358,7 @@ def _joint_big_m(y: IntArray, X: FloatArray, ranges: Ranges) -> FloatArray:
     # T is at most 1 above a negative row's total for the same w, at least a positive one's
     least = np.zeros(len(y))
     for sign in (1, -1):
-        own, others = np.flatnonzero(y == sign), X[y == -sign]
-        step = max(POLICY.joint_at_once // max(others.size, 1), 1)
-        for start in range(0, len(own), step):
-            part = own[start : start + step]
-            apart = sign * (others[None, :, :] - X[part][:, None, :])
-            most = ranges.totals(apart.reshape(-1, X.shape[1]))[1]
-            least[part] = 1.0 + most.reshape(len(part), -1).max(axis=1)
+        least[y == sign] = 1.0 + ranges.ahead(X[y == sign], X[y == -sign], sign)
     return least
 
 

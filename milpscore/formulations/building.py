@@ -159,6 +159,20 @@ class Ranges:
 
         return -extreme(np.maximum(-at_min, -at_max)), extreme(np.maximum(at_min, at_max))
 
+    def ahead(self, X: FloatArray, others: FloatArray, sign: int) -> FloatArray:
+        """Return how far one of the others' totals can exceed each row's, (m,), for the same w.
+
+        With ``sign`` -1 how far it can fall below.
+        """
+        most = np.zeros(len(X))
+        step = max(POLICY.joint_at_once // max(others.size, 1), 1)
+        for start in range(0, len(X), step):
+            part = slice(start, start + step)
+            apart = sign * (others[None, :, :] - X[part][:, None, :])
+            totals = self.totals(apart.reshape(-1, X.shape[1]))[1]
+            most[part] = totals.reshape(len(apart), -1).max(axis=1)
+        return most
+
     @property
     def reach(self) -> list[int]:
         """The largest size of each coefficient."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -15,7 +16,8 @@ from milpscore.constraints import MaxFPR
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
-from milpscore.formulations import ordinal, slim
+from milpscore.data import make_ordinal_design
+from milpscore.formulations import _ordinal as ordinal_module, ordinal, slim
 from milpscore.formulations.pair_covers import nearest_pairs
 from milpscore.formulations.policy import POLICY
 from milpscore.solvers import solve
@@ -186,6 +188,103 @@ def test_big_m_of_rows_where_joint_ones_would_cut_cards_off() -> None:
     assert all(program.model.component("beside_rows") is None for program in held)
     with pytest.raises(FormulationError, match="big_m must be joint or row"):
         slim(X, y, big_m="least")
+
+
+def ordered(seed: int, cost: Any = "absolute", levels: int = 4) -> Any:
+    """Rows of two columns with repeats and weights, and levels that follow them by half."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, size=(10, 2)).astype(np.float64)
+    level = np.r_[np.arange(levels), rng.integers(0, levels, 10 - levels)]
+    return make_ordinal_design(X, level, cost=cost, sample_weight=rng.integers(1, 4, size=10))
+
+
+@pytest.mark.parametrize("spacing", [1, 2])
+@pytest.mark.parametrize("cost", ["absolute", "squared", "zero_one"])
+@pytest.mark.parametrize("seed", range(2))
+def test_thresholds_near_the_rows_of_either_side_lose_nothing(
+    seed: int, cost: Any, spacing: int
+) -> None:
+    program = ordinal(ordered(seed, cost), coef_min=-1, coef_max=2, spacing=spacing)
+    assert program.model.component("beside_rows") is not None
+    statement, m = program.statement, program.model
+    rows, nearer = statement.design.merged, 0
+    boundary = np.count_nonzero(rows.X[:, 2:], axis=1)
+    for w in product(range(-1, 3), repeat=2):
+        for first, *gaps in product(range(-4, 8, 3), range(4), range(4)):
+            points = np.array([*w, *(spacing + gap for gap in gaps)], dtype=np.int64)
+            card = Card(points, statement.intercept.nearest(-first))
+            program.fill(card)
+            # every row of the model holds, at thresholds by which no row errs but by the card's own
+            assert check(program, card).violations == ()
+            found = np.array([m.T[k].value for k in m.K])
+            assert (np.diff(found) >= spacing).all()
+            totals = rows.X[:, :2] @ points[:2]
+            wrong = (totals >= found[boundary]) != (rows.y > 0)
+            own = (rows.X @ points >= float(card.threshold)) != (rows.y > 0)
+            assert (wrong <= own).all()
+            nearer += int((wrong < own).any())
+    assert nearer
+
+
+@pytest.mark.parametrize("given", [{}, {"spacing": 2}, {"max_terms": 1}, {"coef_min": [0, -2]}])
+@pytest.mark.parametrize("cost", ["absolute", "squared", "zero_one"])
+@pytest.mark.parametrize("seed", range(2))
+def test_joint_big_m_of_several_thresholds_change_no_optimum_and_raise_bounds(
+    seed: int, cost: Any, given: dict[str, Any]
+) -> None:
+    asked = {"coef_min": -2, "coef_max": 2, **given}
+    joint, row = (
+        ordinal(ordered(seed, cost), big_m=kind, pair_covers=False, **asked)
+        for kind in ("joint", "row")
+    )
+    exact, other = solve(joint, "highs", progress=False), solve(row, "tree", progress=False)
+    assert exact.claim is other.claim is Claim.OPTIMAL
+    assert exact.objective == pytest.approx(other.objective, abs=1e-9)
+    tight, loose = (solve(p.relaxed(), "highs").dual_bound for p in (joint, row))
+    assert loose - 1e-9 <= tight <= exact.objective + 1e-9
+
+
+def test_two_classes_have_the_big_m_of_slim() -> None:
+    X, y = table(1)
+    given: dict[str, Any] = {"coef_min": -2, "coef_max": 2}
+    same, plain = ordinal(X, y, **given), slim(X, y, **given)
+    bounds = [solve(each.relaxed(), "highs").dual_bound for each in (same, plain)]
+    assert bounds[0] == pytest.approx(bounds[1], abs=1e-7)
+
+
+def gap_held(m: Any) -> None:
+    """A row on a gap."""
+    m.far = pyo.Constraint(expr=m.w[2] >= 2)
+
+
+def last_held(m: Any) -> None:
+    """A row on a threshold but the first."""
+    m.late = pyo.Constraint(expr=m.T[2] >= 3)
+
+
+@pytest.mark.parametrize("edit", [gap_held, last_held, lambda m: m.T[1].setub(1)])
+def test_rows_on_ordered_thresholds_need_big_m_of_their_own(edit: Any) -> None:
+    design, given = ordered(3, levels=3), {"coef_min": -2, "coef_max": 2}
+    program = ordinal(design, **given)
+    edit(program.model)
+    with pytest.raises(FormulationError, match=r"holds (T|w)\[\d\] next to .* big_m"):
+        solve(program, "highs")
+    program = ordinal(design, big_m="row", **given)
+    edit(program.model)
+    assert solve(program, "highs", progress=False).claim is Claim.OPTIMAL
+
+
+def test_ordered_thresholds_have_big_m_of_rows_where_joint_ones_do_not_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    design = ordered(0)
+    with pytest.raises(FormulationError, match="big_m must be joint or row"):
+        ordinal(design, big_m="least")  # type: ignore[arg-type]
+    monkeypatch.setattr(ordinal_module, "POLICY", replace(POLICY, joint_entries=10))
+    held = [ordinal(design), ordinal(design, loss="hinge")]
+    assert all(program.model.component("beside_rows") is None for program in held)
+    monkeypatch.undo()
+    assert ordinal(design, loss="hinge").model.component("beside_rows") is None
 
 
 def test_the_pairs_are_the_nearest_rows_of_the_other_class() -> None:
