@@ -18,8 +18,7 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.solvers.running import run_here
-from milpscore.solvers.session import highs_of
+from milpscore.solvers.running import highs_of, run_here
 
 
 class HingeLines(Source):

@@ -571,8 +571,7 @@ def _solved(m: Any, asked: _Question, clock: Clock) -> tuple[Counterfactual, lis
     from pyomo.contrib.appsi.base import TerminationCondition
     from pyomo.contrib.appsi.solvers.highs import Highs
 
-    from milpscore.solvers.running import release_threads
-    from milpscore.solvers.session import self_test
+    from milpscore.solvers.running import release_threads, self_test
 
     self_test()
     release_threads()

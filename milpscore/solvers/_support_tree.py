@@ -23,15 +23,15 @@ from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.finish import absolute_gap
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
-from milpscore.solvers.running import run_here, set_option
-from milpscore.solvers.session import (
-    Session,
-    SessionSolver,
+from milpscore.solvers.running import (
     add_rows,
     configure,
     is_feasible,
+    run_here,
+    set_option,
     termination_of,
 )
+from milpscore.solvers.session import Session, SessionSolver
 from milpscore.solvers.trees.shared.answer import Limits, SearchClock
 from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
 from milpscore.verify import check, evaluate

@@ -16,8 +16,14 @@ from milpscore.core.statement import RULES
 from milpscore.solvers.engine import Progress
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
-from milpscore.solvers.running import run_here, set_option
-from milpscore.solvers.session import Session, configure, is_feasible, termination_of
+from milpscore.solvers.running import (
+    configure,
+    is_feasible,
+    run_here,
+    set_option,
+    termination_of,
+)
+from milpscore.solvers.session import Session
 
 
 @dataclass(frozen=True)

@@ -505,14 +505,12 @@ def _with_limits_kept(
     task: Task, outcome: Outcome | None, line: Line
 ) -> tuple[Task, Outcome | None]:
     """The task with a card that keeps to the limits on errors, or a proof that there is none."""
-    from milpscore.solvers.finish import with_start
+    from milpscore.solvers.finish import keeping_limits, with_start
 
     limits = any(each.limits_answers for each in task.program.statement.constraints)
     needed = limits and task.kind == "exact" and task.start is None
     if outcome is not None or not needed:
         return task, outcome
-    from milpscore.solvers._limits import keeping_limits
-
     line.phase("a card within the limits on errors")
     card, reason = keeping_limits(task.program, task.options.clock.part(POLICY.limits_share))
     if reason:

@@ -12,15 +12,15 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
-from milpscore.core.design import as_fraction
+from milpscore.core.design import FloatArray, as_fraction
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
-from milpscore.core.statement import Statement
+from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L0, L1, L2, Facets, WeightedL1
 from milpscore.penalties.points import BlockTV
 from milpscore.search.points import repaired
-from milpscore.search.starts import fast_cards, fast_work, start_card, work_within
+from milpscore.search.starts import fast_cards, fast_work, first_card, start_card, work_within
 from milpscore.solvers.engine import Line, Outcome, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
@@ -196,6 +196,69 @@ def first_for(wanted: bool, program: Program, options: Options, line: Line) -> C
         within = clock.part(POLICY.first_share)
         card = start_card(program, max_work=work_within(clock), time_limit=within)
     return None if card is None or not card.nonzeros else card
+
+
+def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, str]:
+    """Return a card that keeps to the limits on errors, why there is none, or neither."""
+    # An objective over all rows leads no search to the few cards a subgroup's limit allows: where
+    # no card is known, the rows of one limit are searched at a time for the least that they can
+    # cost, among all cards the other rules allow.
+    statement, clock = program.statement, Clock.of(time_limit)
+    limits = [limit for each in statement.constraints for limit in each.limits]
+    card = first_card(statement) if limits else None
+    if not limits or card is not None or program.kind != "exact":
+        return card, ""
+    best: Card | None = None
+    for paid, allowed, name in limits:
+        alone = _of_errors(statement, np.asarray(paid, dtype=np.float64))
+        if alone is None:
+            continue
+        # what pays if it is answered negative, or positive, is wrong where it does; of a gap these
+        # are rows of both groups
+        share = (allowed - float(paid[paid < 0].sum())) / float(np.abs(paid).sum())
+        bound, found = _least(alone, share, clock.part(POLICY.limit_share))
+        if bound > share + 1e-9:
+            return None, (
+                f"no card meets '{name}' within the ranges and max_terms: every card answers at "
+                f"least {bound:.4g} of that weight wrongly, where {share:.4g} is allowed; loosen it"
+            )
+        if found is not None:
+            mended = statement.with_best_intercept(found.coefficients)
+            best = best if statement.violations(mended) else mended
+    return best, ""
+
+
+def _of_errors(statement: Statement, paid: FloatArray) -> Statement | None:
+    """The least that rows pay over the cards of a statement; None off the data's grid."""
+    sides = np.where(paid == 0.0, statement.design.y, np.where(paid < 0.0, -1, 1))
+    design = replace(statement.design, weight=np.abs(paid), y=sides)
+    step = design.step
+    if step is None:
+        return None
+    # every threshold between totals, whatever intercepts the statement allows
+    ends = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max))
+    most = Fraction(float((np.abs(design.merged.X) @ ends).max(initial=0.0)))
+    reach = (most // step + 1) * step
+    return replace(
+        statement, formulation="slim", design=design, loss=ZeroOne(), penalties=(),
+        intercept=InterceptRule("grid", -reach, reach, step),
+        constraints=tuple(each for each in statement.constraints if not each.limits_answers),
+    )  # fmt: skip
+
+
+def _least(statement: Statement, enough: float, clock: Clock) -> tuple[float, Card | None]:
+    """The tree's bound on the least cost, and its card; a card that costs ``enough`` ends it."""
+    from milpscore.solvers.trees.shared.answer import Tree  # loads numba
+
+    bound, found = 0.0, None
+    program = Program(statement, None, None)  # type: ignore[arg-type]  # the tree needs no model
+    for nodes in (1, None):
+        options = Options(time_limit=clock, node_limit=nodes)
+        outcome = Tree().solve(Task(program, options, start=found))
+        bound, found = max(bound, outcome.dual_bound), outcome.card or found
+        if found is not None and evaluate(statement, found).loss <= enough:
+            break
+    return bound, found
 
 
 def _misjudged(task: Task, outcome: Outcome, own: Card | None, stated: float) -> str:

@@ -26,8 +26,8 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.program import Parting, Program
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
-from milpscore.solvers.running import run_here, set_option
-from milpscore.solvers.session import Session, add_rows, highs_of, limit_run
+from milpscore.solvers.running import add_rows, highs_of, limit_run, run_here, set_option
+from milpscore.solvers.session import Session
 
 
 class Cover(NamedTuple):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -21,14 +17,8 @@ from pyomo.repn.plugins.standard_form import RowEntry
 from scipy import sparse
 
 from milpscore.core.clock import Clock
-from milpscore.core.design import FloatArray
-from milpscore.core.errors import (
-    FormulationError,
-    NotApplicableError,
-    OptionError,
-    SelfTestError,
-    SolverError,
-)
+from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import (
     Kind,
     Program,
@@ -40,11 +30,23 @@ from milpscore.core.program import (
 from milpscore.core.result import Termination
 from milpscore.core.statement import RULES
 from milpscore.losses import ZeroOne
-from milpscore.solvers._units import units_of
 from milpscore.solvers.engine import Listener, Outcome, Solver, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
-from milpscore.solvers.running import Judge, Watch, run_here, run_watched, set_option
+from milpscore.solvers.running import (
+    Judge,
+    Watch,
+    add_rows,
+    configure,
+    highs_of,
+    is_feasible,
+    limit_run,
+    run_watched,
+    self_test,
+    set_integrality,
+    set_option,
+    termination_of,
+)
 from milpscore.verify import check
 
 
@@ -68,7 +70,7 @@ class Session:
         would be coarse. Bounds, objectives and duals are divided by it when they are read.
     unit, stretch : ndarray of shape (columns,), (rows,)
         A variable is ``unit`` times its column here, and rows are ``stretch`` times the model's:
-        1 but for small numbers (:mod:`milpscore.solvers._units`).
+        1 but for small numbers (:class:`Units`).
     doubt : str
         What HiGHS may drop all the same, so that its bounds prove nothing; else empty.
     blur : float
@@ -555,157 +557,6 @@ class Highs(SessionSolver):
             return session.run(task.options, gap, task.vector, task.listeners, judge, since)
 
 
-def termination_of(highs: Any) -> Termination:
-    """Why the last run of HiGHS stopped."""
-    status = highspy.HighsModelStatus
-    known = {
-        status.kOptimal: Termination.COMPLETED,
-        status.kInfeasible: Termination.INFEASIBLE,
-        status.kUnbounded: Termination.UNBOUNDED,
-        # finite ranges bound every stated objective: nothing but infeasibility is left
-        status.kUnboundedOrInfeasible: Termination.INFEASIBLE,
-        status.kTimeLimit: Termination.TIME_LIMIT,
-        status.kSolutionLimit: Termination.NODE_LIMIT,
-        status.kIterationLimit: Termination.ITERATION_LIMIT,
-        status.kInterrupt: Termination.INTERRUPTED,
-        status.kModelEmpty: Termination.COMPLETED,
-    }
-    return known.get(highs.getModelStatus(), Termination.ERROR)
-
-
-def is_feasible(info: Any) -> bool:
-    """Whether HiGHS calls the point it holds feasible."""
-    status = info.primal_solution_status
-    return bool(status == highspy.SolutionStatus.kSolutionStatusFeasible)
-
-
-# -- HiGHS's own options and rows ----------------------------------------------------------------
-
-
-def highs_of(
-    matrix: Any, cost: tuple[FloatArray, float], columns: tuple[FloatArray, FloatArray],
-    rows: tuple[FloatArray, FloatArray], integral: Any = None,
-) -> Any:  # fmt: skip
-    """Return a silent ``highspy.Highs`` with a linear program: csc matrix, costs, ends."""
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.col_cost_, lp.offset_ = cost
-    lp.col_lower_, lp.col_upper_ = columns
-    lp.row_lower_, lp.row_upper_ = rows
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
-    lp.a_matrix_.value_ = matrix.data
-    if integral is not None:
-        real, whole = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
-        lp.integrality_ = [whole if each else real for each in integral.tolist()]
-    _silence_the_banner()
-    highs = highspy.Highs()
-    set_option(highs, "output_flag", False)
-    set_option(highs, "threads", 1)
-    if highs.passModel(lp) == highspy.HighsStatus.kError:
-        largest = float(np.abs(matrix.data).max(initial=0.0))
-        raise SolverError(
-            f"HiGHS refused the model, whose numbers reach {largest:.2g}: beyond 1e15 give the "
-            "columns a larger unit or bin them; else write it with program.write('x.lp') and look"
-        )
-    return highs
-
-
-@cache
-def _silence_the_banner() -> None:
-    """Make the process's first Highs, which prints two lines in 1.16.0."""
-    # what a command writes to stdout is for the next program to read. The lines stand in C's own
-    # buffer, so that it is emptied on both sides
-    buffers = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
-    if sys.stdout is not None:
-        sys.stdout.flush()
-    try:
-        stdout = os.dup(1)
-    except OSError:  # a process without a stdout, where nothing can be printed
-        return
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            buffers.fflush(None)
-            os.dup2(nowhere.fileno(), 1)
-            highspy.Highs()
-            buffers.fflush(None)
-    finally:
-        os.dup2(stdout, 1)
-        os.close(stdout)
-
-
-def add_rows(highs: Any, rows: Any, lower: FloatArray, upper: FloatArray) -> None:
-    """Add rows lower <= rows @ x <= upper, a sparse csr array, to a HiGHS."""
-    start, index = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
-    highs.addRows(len(lower), lower, upper, rows.nnz, start, index, rows.data)
-
-
-def set_integrality(highs: Any, integral: Any) -> None:
-    """Make the masked columns of a HiGHS whole and all others real."""
-    of = highspy.HighsVarType
-    kinds = np.where(integral, int(of.kInteger), int(of.kContinuous)).astype(np.uint8)
-    highs.changeColsIntegrality(len(kinds), np.arange(len(kinds), dtype=np.int32), kinds)
-
-
-def limit_run(highs: Any, seconds: float, nodes: int | None, *, mip: bool) -> None:
-    """Limit the next run; HiGHS adds up the seconds of LPs, and counts a MIP's run by run."""
-    set_option(highs, "time_limit", float(seconds) + (0.0 if mip else highs.getRunTime()))
-    set_option(highs, "mip_max_nodes", 2**31 - 1 if nodes is None else int(nodes))
-
-
-def configure(
-    highs: Any, options: Options, absolute_gap: float, tolerance: float = POLICY.mip_tolerance
-) -> None:
-    """Set what every HiGHS of a run shares: gaps, threads, seed, presolve, the console."""
-    set_option(highs, "log_to_console", options.verbose)
-    set_option(highs, "mip_rel_gap", float(options.loose_gap))
-    set_option(highs, "mip_abs_gap", absolute_gap)
-    set_option(highs, "mip_feasibility_tolerance", tolerance)
-    set_option(highs, "dual_feasibility_tolerance", 0.1 * tolerance)
-    # after a root restart HiGHS 1.15.1 can call a card optimal that is not (integer equality rows)
-    set_option(highs, "mip_allow_restart", False)
-    set_option(highs, "threads", int(options.threads))
-    set_option(highs, "random_seed", int(options.random_state))
-    set_option(highs, "presolve", "on" if options.presolve else "off")
-    for name, value in options.own("highs").items():
-        if (ours := _OURS.get(name)) is not None:
-            raise OptionError(f"HiGHS's {name} is set by milpscore: {ours}")
-        set_option(highs, name, value)
-
-
-_TRUST = "another value would make its claims unsafe"
-_OURS = {
-    "time_limit": "use time_limit", "mip_rel_gap": "use mip_gap", "mip_abs_gap": "use mip_gap_abs",
-    "mip_max_nodes": "use node_limit", "threads": "use threads", "random_seed": "use random_state",
-    "presolve": "use presolve", "log_file": "use log_file", "output_flag": "use verbose",
-    "log_to_console": "use verbose", "mip_feasibility_tolerance": _TRUST,
-    "primal_feasibility_tolerance": _TRUST, "dual_feasibility_tolerance": _TRUST,
-    "mip_allow_restart": _TRUST, "objective_bound": "use cutoff", "objective_target": "use cutoff",
-    "small_matrix_value": _TRUST, "large_matrix_value": _TRUST, "infinite_cost": _TRUST,
-    "infinite_bound": _TRUST,
-}  # fmt: skip
-"""Options of HiGHS that are not a user's, and what is."""
-
-
-@cache
-def self_test() -> str:
-    """HiGHS's version, once it solved min 2x + 3z, x + z >= 4.5, 0 <= x, z <= 10, z whole."""
-    # the optimum is 9 at (4.5, 0); highspy 1.14.0 answers 15 (its presolve fixes z at 5)
-    ends, rows = (np.zeros(2), np.full(2, 10.0)), (np.array([4.5]), np.array([np.inf]))
-    matrix, cost = sparse.csc_array(np.ones((1, 2))), (np.array([2.0, 3.0]), 0.0)
-    solver = highs_of(matrix, cost, ends, rows, np.array([False, True]))
-    run_here(solver)
-    answer = solver.getInfo().objective_function_value
-    version = str(solver.version())
-    if abs(answer - 9.0) > 1e-6:
-        raise SelfTestError(
-            f"HiGHS {version} answers {answer:g} on a two-variable program whose optimum is 9: "
-            "install highspy 1.15.1 or later"
-        )
-    return version
-
-
 def _compiled(model: Any) -> Any:
     """The model's standard form; a FormulationError where it is not a linear program."""
     try:
@@ -733,3 +584,89 @@ def _cost_scale(cost: FloatArray) -> float:
 def _ends(values: list[Any], missing: float) -> FloatArray:
     """Ends of ranges as floats, ``missing`` where there is none."""
     return np.array([missing if v is None else v for v in values], dtype=np.float64)
+
+
+# -- units -----------------------------------------------------------------------------------------
+#
+# HiGHS drops matrix entries of 1e-9 and below, after its presolve has brought each row's largest
+# entry to about 1; and its tolerances, some 1e-7, are absolute. A program in small numbers is
+# therefore stated to it in other units: powers of two, so that nothing is rounded.
+
+
+@dataclass(frozen=True)
+class Units:
+    """A variable is ``column`` times HiGHS's; HiGHS's rows are ``row`` times the model's.
+
+    ``lost`` holds the (row, column, entry) that HiGHS may drop although they count; ``blur`` is
+    what entries within its tolerances move a row by at most, as a share of the row's end. ``wide``
+    is such an entry of a term too large for its arithmetic. ``idle`` marks entries that it may drop
+    and that do not count, in the order of the matrix, and ``spare`` is what they move each row by.
+    """
+
+    column: FloatArray
+    row: FloatArray
+    idle: BoolArray
+    spare: FloatArray
+    lost: tuple[int, int, float] | None
+    wide: tuple[int, int, float] | None
+    blur: float
+
+
+def units_of(
+    matrix: sparse.csc_array, rhs: FloatArray, reach: FloatArray, real: BoolArray, harmless: float
+) -> Units:
+    """Return units for rows ``matrix @ x ~ rhs`` over columns of sizes up to ``reach``."""
+    # Only columns in ``real`` have a choice. What is lost counts where it moves a row by more than
+    # ``harmless`` times the least end of a row.
+    known = np.where(np.isfinite(reach), reach, 1.0)
+    narrow = real & (known > 0) & (known < POLICY.small_numbers)
+    column = np.where(narrow, 2.0 ** np.floor(np.log2(np.where(narrow, known, 1.0))), 1.0)
+    entries = sparse.coo_array(matrix)
+    at: IntArray = np.asarray(entries.row, dtype=np.int64)
+    terms = np.abs(entries.data) * known[entries.col]
+    # a column fixed at 0 is gone before a row is looked at
+    sizes = np.where(terms > 0, np.abs(entries.data) * column[entries.col], 0.0)
+    ends = np.abs(rhs)
+    quantum = harmless * float(ends[ends > 0].min(initial=math.inf))
+    quantum = quantum if math.isfinite(quantum) else 0.0
+    heard = terms > np.maximum(quantum, np.finfo(np.float64).eps * _of_rows(at, terms, len(rhs)))
+    largest = np.maximum(_of_rows(at, terms, len(rhs), each=False), ends)
+    # the least number that decides: an entry, or the row's end
+    smallest = np.full(len(rhs), np.inf)
+    np.minimum.at(smallest, at[heard], sizes[heard])
+    low = np.minimum(largest, np.where(ends > 0, ends, np.inf))
+    small = (largest > 0) & ((low < POLICY.small_numbers) | (smallest < POLICY.least_entry))
+    wanted = np.maximum(-np.floor(np.log2(np.where(small, low, 1.0))), 0.0)
+    seen = np.isfinite(smallest) & small
+    wanted = np.maximum(
+        wanted, np.ceil(np.log2(POLICY.least_entry / np.where(seen, smallest, 1.0)))
+    )
+    most = np.floor(np.log2(POLICY.most_term / np.where(small, largest, 1.0)))
+    row = np.where(small, 2.0 ** np.maximum(np.minimum(wanted, most), 0.0), 1.0)
+    dropped = (terms > 0) & (sizes <= POLICY.dropped_share * _of_rows(at, sizes, len(rhs)))
+    idle = ~heard & dropped
+    spare = np.asarray(np.bincount(at, terms * idle, len(rhs)), dtype=np.float64)
+    unheard = np.bincount(at, weights=terms * ~heard, minlength=len(rhs))
+    blur = float(np.divide(unheard, ends, out=np.zeros(len(rhs)), where=ends > 0).max(initial=0.0))
+    lost = np.flatnonzero(heard & dropped)
+    # an end that no unit brings above HiGHS's tolerances: it can tell nothing of this row
+    lost = np.append(
+        lost, np.flatnonzero(((ends > 0) & (ends * row < POLICY.least_end))[at] & heard)
+    )
+    far = np.flatnonzero((ends > 0)[at] & (terms * row[at] > POLICY.widest_term))
+
+    def largest_of(some: IntArray, by: FloatArray) -> tuple[int, int, float] | None:
+        if not len(some):
+            return None
+        k = int(some[np.argmax(by[some])])
+        return int(at[k]), int(entries.col[k]), float(entries.data[k])
+
+    wide = largest_of(far, np.abs(entries.data))
+    return Units(column, row, idle, spare, largest_of(lost, terms), wide, blur)
+
+
+def _of_rows(at: IntArray, sizes: FloatArray, rows: int, *, each: bool = True) -> FloatArray:
+    """The largest size in each entry's row, or in each row."""
+    largest = np.zeros(rows)
+    np.maximum.at(largest, at, sizes)
+    return largest[at] if each else largest

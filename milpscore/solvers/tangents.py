@@ -18,16 +18,19 @@ from milpscore.losses.lines import LossOfScores
 from milpscore.solvers.engine import Outcome, Progress
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
-from milpscore.solvers.running import Watch, run_here, run_watched, set_option
-from milpscore.solvers.session import (
-    Session,
+from milpscore.solvers.running import (
+    Watch,
     configure,
     highs_of,
     is_feasible,
     limit_run,
+    run_here,
+    run_watched,
     set_integrality,
+    set_option,
     termination_of,
 )
+from milpscore.solvers.session import Session
 
 
 @dataclass(frozen=True)

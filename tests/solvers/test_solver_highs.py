@@ -36,8 +36,7 @@ from milpscore.core.result import Claim, Termination, TracePoint
 from milpscore.formulations import FORMULATIONS, convex_rounding, fused_lasso, hinge, slim
 from milpscore.search import start_card
 from milpscore.solvers import Outcome, Session, load, solve
-from milpscore.solvers.running import run_here, set_option
-from milpscore.solvers.session import highs_of, self_test
+from milpscore.solvers.running import highs_of, run_here, self_test, set_option
 from milpscore.verify import evaluate
 
 TESTS = Path(__file__).parents[1]
@@ -55,7 +54,7 @@ def test_a_wrong_optimum_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
         def getInfo(self) -> Any:
             return SimpleNamespace(objective_function_value=15.0)
 
-    monkeypatch.setattr("milpscore.solvers.session.highspy.Highs", Wrong)
+    monkeypatch.setattr("milpscore.solvers.running.highspy.Highs", Wrong)
     with pytest.raises(SelfTestError, match=r"answers 15 .* optimum is 9: install highspy"):
         self_test.__wrapped__()
 

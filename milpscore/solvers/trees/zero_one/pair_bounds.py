@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
-from milpscore.solvers.running import run_here, set_option
-from milpscore.solvers.session import add_rows, highs_of, limit_run
+from milpscore.solvers.running import add_rows, highs_of, limit_run, run_here, set_option
 from milpscore.solvers.trees.shared.support_enumeration import asked_for
 from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
