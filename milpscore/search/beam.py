@@ -12,20 +12,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray, MergedRows
 from milpscore.core.jit import compiled, inner
-from milpscore.search.policy import POLICY, TUNED
-from milpscore.search.work import Work
-
-if TYPE_CHECKING:
-    from milpscore.search.allowed import SupportRules
-
-Support = tuple[int, ...]
+from milpscore.search.points import Support, SupportRules
+from milpscore.search.policy import POLICY, TUNED, Work
 
 
 class Coded(NamedTuple):
@@ -47,14 +42,6 @@ class Groups(NamedTuple):
     cells: Any  # (m,): the group of each row
     patterns: Any  # (G, t): the groups' centred values
     sides: Any  # (2, G): their positive and negative weight
-
-
-class Choices(NamedTuple):
-    """Allowed points of t columns in rising order."""
-
-    values: Any  # (t, V)
-    prices: Any  # (t, V)
-    counts: Any  # (t,): how many of the V entries are meant
 
 
 class Score(NamedTuple):

@@ -18,21 +18,18 @@ from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Logistic, RiskLoss
 from milpscore.losses.lines import LossRows, held_slopes
 from milpscore.penalties import L0
-from milpscore.search.allowed import AllowedPoints, SupportRules
 from milpscore.search.beam import (
     Beam,
     Columns,
     Groups,
     Known,
     Score,
-    Support,
     fitted_loss,
 )
 from milpscore.search.moves import coordinate_descent
-from milpscore.search.points import repaired_points
-from milpscore.search.policy import POLICY, TUNED
+from milpscore.search.points import AllowedPoints, Support, SupportRules, repaired_points
+from milpscore.search.policy import POLICY, TUNED, Work
 from milpscore.search.swaps import Entries, SwapRows, improve, rounded
-from milpscore.search.work import Work
 from milpscore.verify import evaluate
 
 Scale: TypeAlias = float | Literal["free"]

@@ -31,8 +31,7 @@ from milpscore.search.points import (
     repaired,
     repaired_points,
 )
-from milpscore.search.policy import POLICY
-from milpscore.search.work import Work
+from milpscore.search.policy import POLICY, Work
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from milpscore.core.jit import compiled, inner
-from milpscore.search.beam import Choices, Score, best_line, fitted_loss, tallied_totals
+from milpscore.search.beam import Score, best_line, fitted_loss, tallied_totals
+from milpscore.search.points import Choices
 from milpscore.search.policy import TUNED
 
 

@@ -19,7 +19,7 @@ from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.search.allowed import AllowedPoints
+from milpscore.search.points import AllowedPoints
 from milpscore.search.policy import POLICY as SEARCH
 from milpscore.solvers.policy import POLICY
 

@@ -10,7 +10,7 @@ import pytest
 from milpscore.formulations import owl
 from milpscore.penalties import L1, OWL
 from milpscore.proximal import fit_proximal, path
-from milpscore.proximal.clusters import descend_sorted
+from milpscore.proximal.coordinate import descend_sorted
 from milpscore.solvers import solve
 
 

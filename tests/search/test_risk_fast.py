@@ -17,10 +17,10 @@ from milpscore.data import make_design
 from milpscore.fitting import fit_card
 from milpscore.formulations import hinge, risk_score
 from milpscore.search import FastRisk, coordinate_descent, fast_risk_card
-from milpscore.search.allowed import SupportRules
+from milpscore.search.points import SupportRules
+from milpscore.search.policy import Work
 from milpscore.search.risk import _Search
 from milpscore.search.swaps import improve, rounded
-from milpscore.search.work import Work
 from milpscore.verify import evaluate
 
 

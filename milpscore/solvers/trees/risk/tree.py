@@ -26,6 +26,7 @@ from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node, Relaxat
 from milpscore.solvers.trees.risk.side_bounds import Sides
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
 from milpscore.solvers.trees.shared.answer import (
+    POLICY as SHARED,
     Answer,
     Limits,
     SearchClock,
@@ -34,7 +35,6 @@ from milpscore.solvers.trees.shared.answer import (
 )
 from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
 from milpscore.solvers.trees.shared.crew import Crew, crew
-from milpscore.solvers.trees.shared.policy import POLICY as SHARED
 
 
 def search(

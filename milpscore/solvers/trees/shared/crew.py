@@ -20,7 +20,7 @@ from typing import Any
 
 from milpscore.core.cluster import connected
 from milpscore.core.errors import SolverError
-from milpscore.solvers.trees.shared.policy import POLICY
+from milpscore.solvers.trees.shared.answer import POLICY
 
 
 class Crew:

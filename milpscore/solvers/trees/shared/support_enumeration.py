@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from milpscore.constraints.parts import Used
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
+from milpscore.solvers.trees.shared.answer import POLICY
 from milpscore.solvers.trees.shared.cell_counts import (
     ZERO_ONE,
     CellLayout,
@@ -28,7 +29,6 @@ from milpscore.solvers.trees.shared.cell_counts import (
     pack,
     write_triples,
 )
-from milpscore.solvers.trees.shared.policy import POLICY
 
 
 class ColumnChoices(ABC):

@@ -20,6 +20,7 @@ from milpscore.search.moves import coordinate_descent
 from milpscore.search.starts import fast_cards
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.shared.answer import (
+    POLICY as SHARED,
     Answer,
     Limits,
     SearchClock,
@@ -29,7 +30,6 @@ from milpscore.solvers.trees.shared.answer import (
 )
 from milpscore.solvers.trees.shared.best_first import BestFirst
 from milpscore.solvers.trees.shared.crew import Crew, crew
-from milpscore.solvers.trees.shared.policy import POLICY as SHARED
 from milpscore.solvers.trees.zero_one.descent import CoordinateDescent
 from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns

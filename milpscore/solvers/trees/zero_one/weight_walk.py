@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
-from milpscore.search.zero_one import sort_places
+from milpscore.solvers.trees.zero_one.descent import sort_places
 from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
 
