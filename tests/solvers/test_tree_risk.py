@@ -66,25 +66,6 @@ def test_every_loss_with_every_penalty(name: str, loss: Any) -> None:
         assert_proved(problem, search(problem, **TIGHT), brute(problem))
 
 
-class Subgradient:
-    """lam (|w|_1 + |w|_2) by values and subgradients alone."""
-
-    separable = False
-
-    def value(self, w: Any) -> float:
-        return float(0.05 * (np.abs(w).sum() + np.linalg.norm(w)))
-
-    def subgradient(self, w: Any) -> Any:
-        norm = np.linalg.norm(w)
-        return 0.05 * (np.sign(w) + (w / norm if norm > 0 else 0.0 * w))
-
-
-def test_a_penalty_known_by_its_subgradient() -> None:
-    for seed in range(700, 715):
-        problem = replace(random_problem(seed), penalty=Subgradient())
-        assert_proved(problem, search(problem, **TIGHT), brute(problem))
-
-
 def test_conflicting_rows_and_no_rows_of_weight() -> None:
     X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 4, axis=0)
     y = np.array([1, -1] * 4)

@@ -761,15 +761,11 @@ class Omega:
 
     def line(self, w: FloatArray, slope: FloatArray) -> tuple[FloatArray, float]:
         """Return (s, c) with penalty(v) >= s.v + c in the ranges, s nearly cancelling ``slope``."""
-        if hasattr(self.penalty, "prox"):
-            step = 1.0 / (1.0 + float(np.abs(slope).max(initial=0.0)))
-            moved = w - step * slope
-            s = (moved - self.penalty.prox(moved, step)) / step
-            s *= self.penalty.dual_scale(s)
-            constant = -float(self.penalty.conjugate(s))
-        else:
-            s = np.asarray(self.penalty.subgradient(w), dtype=np.float64)
-            constant = float(self.penalty.value(w) - s @ w)
+        step = 1.0 / (1.0 + float(np.abs(slope).max(initial=0.0)))
+        moved = w - step * slope
+        s: FloatArray = (moved - self.penalty.prox(moved, step)) / step
+        s *= self.penalty.dual_scale(s)
+        constant = -float(self.penalty.conjugate(s))
         slack = POLICY.conjugate_slack * float(np.abs(s) @ (self.most + np.abs(w)) + abs(constant))
         return s, constant - slack
 
