@@ -192,7 +192,7 @@ def fit_sample(
             among = f" of a scale from {low:g} to {high:,g}{among}"
     clock = Clock.of(time_limit)  # reading stands apart
     program, found = fit_card(sample, name, time_limit=clock.part(0.5), **{**common, **scales})
-    if any(each.limits_answers for each in program.statement.constraints):
+    if program.statement.limits_errors:
         raise FormulationError(
             "a limit on errors over all rows says nothing of those over a sample: leave it out"
         )

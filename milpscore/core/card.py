@@ -105,6 +105,11 @@ class GridTotals:
         return int(self.counts[row]) * self.unit
 
     @property
+    def in_units(self) -> tuple[IntArray, Fraction]:
+        """The totals as multiples of a unit, and that."""
+        return self.counts, self.unit
+
+    @property
     def floats(self) -> FloatTotals:
         """The same in floating point."""
         whole, top = self.counts.astype(np.float64), self.unit.numerator
@@ -132,6 +137,11 @@ class FloatTotals:
         """One row's total."""
         rest = float(np.broadcast_to(self.rest, self.values.shape)[row])
         return Fraction(float(self.values[row])) + Fraction(rest)
+
+    @property
+    def in_units(self) -> tuple[FloatArray, Fraction]:
+        """The totals as they are, in units of 1."""
+        return self.values, Fraction(1)
 
     @property
     def floats(self) -> FloatTotals:

@@ -271,6 +271,11 @@ class Statement:
         return self.design.shape
 
     @property
+    def limits_errors(self) -> bool:
+        """Whether a constraint limits errors, so that the intercept matters to it."""
+        return any(each.limits_answers for each in self.constraints)
+
+    @property
     def scales(self) -> ScaleRange | None:
         """The scales a card may choose from; None where the loss has its own, or none."""
         scale = getattr(self.loss, "scale", None)
@@ -567,9 +572,7 @@ def _near(runs: Iterator[InterceptRule], b: Fraction) -> Iterator[list[Intercept
 
 def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[InterceptRule]:
     """Yield every longest range of intercepts that keeps to the limits."""
-    grid = isinstance(totals, GridTotals)
-    unit = totals.unit if isinstance(totals, GridTotals) else Fraction(1)
-    values = totals.counts if isinstance(totals, GridTotals) else totals.values
+    grid, (values, unit) = isinstance(totals, GridTotals), totals.in_units
     cuts = TotalCuts.of(values)
     distinct = cuts.distinct
     fine = np.logical_and.reduce([limit.allows_cuts(cuts) for limit in limits])

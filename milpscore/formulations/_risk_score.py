@@ -171,7 +171,7 @@ def risk_score(
         constraints=rules,
         **vars(ranges),
     )
-    if any(rule.limits_answers for rule in statement.constraints):
+    if statement.limits_errors:
         rule = _reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
     return later(statement, lambda: tangent_program(statement), holds_rows=False)

@@ -453,7 +453,7 @@ def later(
     rows = statement.design.merged
     if holds_rows:
         fields["effort"] = _building_seconds(len(rows.y), int(np.count_nonzero(rows.X)))
-    if not counts and any(rule.limits_answers for rule in statement.constraints):
+    if not counts and statement.limits_errors:
         from milpscore.formulations._constraint_rows import counting
 
         counting(statement, rows.X, rows.y)  # refuses limits on errors without a grid

@@ -418,7 +418,7 @@ class HeldModel:
         """
         # errors counted next to rows' totals are none that a limit or a range of T may speak of
         beside = m.component("beside_rows") is not None
-        limited = any(each.limits_answers for each in new.constraints)
+        limited = new.limits_errors
         bounded = arguments.get("intercept_bounds") is not None
         if (beside and (limited or bounded)) or not (self._holds(m, new) and _is_as(m, old)):
             return None

@@ -130,11 +130,10 @@ class HazardRows:
 
     def _logs(self, z: FloatArray) -> FloatArray:
         """Return the logs of the sums of scores (n,) interval by interval, (K,)."""
-        found = np.zeros(len(self.total))
-        for k in np.flatnonzero(self.total):
-            own = self.exposed[:, k] > 0.0
-            top = z[own].max()
-            found[k] = top + np.log(self.exposed[own, k] @ np.exp(z[own] - top))
+        from scipy.special import logsumexp
+
+        some, found = self.total > 0.0, np.zeros(len(self.total))
+        found[some] = logsumexp(z[:, None], axis=0, b=self.exposed[:, some])
         return found
 
     def _table(self, z: FloatArray, logs: FloatArray) -> FloatArray:

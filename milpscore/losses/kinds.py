@@ -367,13 +367,6 @@ def _inverse_mills(a: FloatArray) -> FloatArray:
     return t
 
 
-def _raw(totals: Totals) -> tuple[IntArray | FloatArray, Fraction]:
-    """Return totals (n,) in units of their grid, or as they are, and the unit."""
-    if isinstance(totals, GridTotals):
-        return totals.counts, totals.unit
-    return totals.values, Fraction(1)
-
-
 def _stepped(
     best: FloatArray, allowed: InterceptRule, mean: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
@@ -437,7 +430,7 @@ class Hinge:
     ) -> Fraction:
         """Return the exact minimiser of a piecewise-linear loss with kinks at y margin - total."""
         margin = Fraction(repr(float(self.margin)))
-        values, unit = _raw(totals)
+        values, unit = totals.in_units
         kinks = y * float(margin / unit) - values
         order = np.argsort(kinks, kind="stable")
         # the slope starts at -(weight of positives) and rises by each row's weight at its kink
@@ -504,7 +497,7 @@ class ZeroOne:
     ) -> Fraction:
         """Sweep the sorted totals; among equals take the threshold in the middle of the gap."""
         counted = weight > 0  # a row of weight 0 must not move the middle of a gap
-        raw, unit = _raw(totals)
+        raw, unit = totals.in_units
         cuts = TotalCuts.of(raw[counted])
         distinct, errors = cuts.distinct, cuts.wrong(weight[counted], y[counted] > 0)
         for k in np.argsort(errors, kind="stable"):

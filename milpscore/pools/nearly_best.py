@@ -100,7 +100,7 @@ def answers_of(statement: Statement, cards: Sequence[Card], scores: FloatArray) 
     Cards made within limits on answers keep the decision of their fit.
     """
     rows, fitted = statement.design.merged, is_positive(scores, statement.design.step)
-    limited = any(each.limits_answers for each in statement.constraints)
+    limited = statement.limits_errors
     risks = None if limited else risks_of(statement, cards, scores)
     if risks is None:
         return fitted
@@ -565,7 +565,7 @@ def _with_better_intercepts(statement: Statement, cards: Sequence[Card]) -> list
     """The best intercept of each w: a search that ended early may have met another one first."""
     # under the 0-1 loss a w is met with all its thresholds; under limits on errors the best
     # intercept may be out of bounds
-    limited = any(each.limits_answers for each in statement.constraints)
+    limited = statement.limits_errors
     if limited or isinstance(statement.loss, ZeroOne):
         return []
     if statement.scales is not None:

@@ -704,9 +704,7 @@ def combine(design: Design, cards: Mapping[str, Card]) -> Card:
         _require_own_columns(design, feature, card)
         points += card.coefficients
     totals = card_totals(design.X, design.step, Card(points, Fraction(0)))
-    grid = isinstance(totals, GridTotals)
-    values = totals.counts if isinstance(totals, GridTotals) else totals.values
-    unit = totals.unit if isinstance(totals, GridTotals) else Fraction(1)
+    grid, (values, unit) = isinstance(totals, GridTotals), totals.in_units
     low, high = Fraction(values.min().item()), Fraction(values.max().item())
     rule = InterceptRule(
         "grid" if grid else "real", -(high + 1) * unit, -low * unit, unit if grid else None

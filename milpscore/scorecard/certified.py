@@ -109,7 +109,7 @@ def certified_card(
         if isinstance(statement.loss, RiskLoss):
             certificate["loss_name"] = statement.loss.name
             certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
-    card, limited = replace(card, certificate=certificate), statement and _limits(statement)
+    card, limited = replace(card, certificate=certificate), statement and statement.limits_errors
     return _decided(card, design, loss, threshold_by, limited=bool(limited))
 
 
@@ -148,13 +148,8 @@ def shown_card(
     else:
         threshold = shown.threshold + sum(base_points.values())
         shown = replace(shown, base_points=base_points, threshold=threshold)
-    loss, limited = statement.loss_of(card), _limits(statement)
+    loss, limited = statement.loss_of(card), statement.limits_errors
     return _decided(shown, design, loss, None, moved, limited=limited)
-
-
-def _limits(statement: Statement) -> bool:
-    """Whether constraints limit what rows are answered."""
-    return any(each.limits_answers for each in statement.constraints)
 
 
 def _printed(card: Scorecard, statement: Statement) -> Scorecard:

@@ -114,7 +114,7 @@ class MoveTable:
         """Return the loss after each allowed change, infinite after the others; shape (K, p)."""
         losses = np.full(shifts.shape, np.inf)
         which, columns = np.nonzero(allowed)
-        limited = any(each.limits_answers for each in self.statement.constraints)
+        limited = self.statement.limits_errors
         chunk = max(1, POLICY.trial_entries // max(len(totals), 1))
         for start in range(0, len(columns), chunk):
             k, j = which[start : start + chunk], columns[start : start + chunk]
@@ -385,7 +385,7 @@ class _CoordinateSearch:
         self.statement = statement
         self.rows = rows = statement.design.merged
         self.work_left, self.clock = max_work, clock
-        self.limited = any(each.limits_answers for each in statement.constraints)
+        self.limited = statement.limits_errors
         self.coupled = bool(getattr(statement.loss, "coupled", False))
         self.directions = _directions(statement)
         self.sides = np.where(rows.y > 0, rows.weight, 0.0), np.where(rows.y < 0, rows.weight, 0.0)

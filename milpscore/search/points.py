@@ -323,21 +323,17 @@ class AllowedPoints:
     def _nonzero(self) -> npt.NDArray[np.bool_]:
         """Which of the entries are meant and not 0, shape (p, V)."""
         values, _, counts = self.choices
-        used: npt.NDArray[np.bool_] = (np.arange(values.shape[1]) < counts[:, None]) & (values != 0)
-        return used
+        return np.asarray((np.arange(values.shape[1]) < counts[:, None]) & (values != 0))
 
     @cached_property
     def nothing(self) -> IntArray:
         """Positions of the points closest to 0, shape (p,)."""
-        values = self.choices.values
-        found: IntArray = _nearest_indices(values, np.zeros((1, len(values))))[0]
-        return found
+        return np.asarray(np.abs(self.choices.values).argmin(axis=1), dtype=np.int64)
 
     @property
     def usable(self) -> npt.NDArray[np.bool_]:
         """Columns that may have points other than 0, shape (p,)."""
-        usable: npt.NDArray[np.bool_] = np.asarray(self._nonzero.any(axis=1))
-        return usable
+        return np.asarray(self._nonzero.any(axis=1))
 
     @property
     def forced(self) -> Support:
@@ -347,8 +343,7 @@ class AllowedPoints:
     @property
     def least_price(self) -> FloatArray:
         """The cheapest points other than 0 of each column, shape (p,)."""
-        least: FloatArray = np.where(self._nonzero, self.choices.prices, np.inf).min(axis=1)
-        return least
+        return np.asarray(np.where(self._nonzero, self.choices.prices, np.inf).min(axis=1))
 
     def price(self, w: IntArray) -> float:
         """Return the prices of points w, shape (p,), added up."""
@@ -437,9 +432,3 @@ class SupportRules:
         outside = np.ones(self.statement.design.shape[1], dtype=bool)
         outside[list(key)] = False
         return tuple(np.flatnonzero(outside).tolist())
-
-
-def _nearest_indices(values: FloatArray, targets: FloatArray) -> IntArray:
-    """Positions of the values (t, V) closest to targets (M, t); the first of equal ones."""
-    found: IntArray = np.abs(values - targets[:, :, None]).argmin(axis=2)
-    return found

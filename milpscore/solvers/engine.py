@@ -507,8 +507,7 @@ def _with_limits_kept(
     """The task with a card that keeps to the limits on errors, or a proof that there is none."""
     from milpscore.solvers.finish import keeping_limits, with_start
 
-    limits = any(each.limits_answers for each in task.program.statement.constraints)
-    needed = limits and task.kind == "exact" and task.start is None
+    needed = task.program.statement.limits_errors and task.kind == "exact" and task.start is None
     if outcome is not None or not needed:
         return task, outcome
     line.phase("a card within the limits on errors")

@@ -129,8 +129,7 @@ class Arrays:
             best = best_lines(self.rows, np.zeros((self.n, 1)), self.slopes, (-far, far))
             self.offset, self.b_lower, self.b_upper = best[1][0], -self.reach, self.reach
         # limits on errors hold intercepts back to where some score is 0
-        limited = any(each.limits_answers for each in self.statement.constraints)
-        ends = (self.offset, 0.0) if limited else (self.offset, self.offset)
+        ends = self.offset, 0.0 if self.statement.limits_errors else self.offset
         self.offsets = min(ends), max(ends)
         # a sum of n products, each a few roundings; doubled for the second order
         eps = float(np.finfo(np.float64).eps)

@@ -84,7 +84,7 @@ class RiskTree(BestFirst):
         self.floor = math.inf
         self.solved = self.expanded = self.depth = 0
         self.prices: FloatArray | None = None  # of limits on errors, as the root has them
-        self.limited = any(each.limits_answers for each in arrays.statement.constraints)
+        self.limited = arrays.statement.limits_errors
         self.each = self.relaxation.each
 
     @property

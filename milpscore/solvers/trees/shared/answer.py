@@ -307,13 +307,12 @@ class Tree(Solver):
         asked = options.loose_gap or options.mip_gap_abs
         if ended is Termination.COMPLETED and asked and gap > CLAIM_TOLERANCE * answer.objective:
             ended = Termination.GAP_REACHED
-        limited = any(each.limits_answers for each in statement.constraints)
         return Outcome(
             ended, card=answer.card, dual_bound=answer.bound, nodes=answer.nodes,
             seconds=answer.seconds, trace=answer.trace,
             # leaves that rest on limits on errors are beyond a certificate's checker, which off the
             # grid counts the model's cards alone
-            bound_source="solver" if limited or statement.caveat else "evidence",
+            bound_source="solver" if statement.limits_errors or statement.caveat else "evidence",
         )  # fmt: skip
 
 
