@@ -36,7 +36,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, c
 from milpscore.core.statement import InterceptRule
 from milpscore.losses import Hinge
 from milpscore.proximal import ProximalResult, fit_proximal
-from milpscore.proximal.problem import Smooth
+from milpscore.proximal.engine import Algorithm
 from milpscore.solvers.engine import Outcome, Solver, Task
 from milpscore.solvers.options import SOLVERS, ConicOptions
 from milpscore.solvers.policy import POLICY
@@ -206,13 +206,15 @@ def _bound_nearby(program: ConicProgram, outcome: Outcome) -> float:
 
 
 def _fit_statement(
-    statement: ConicStatement, rows: WeightedRows, options: ConicOptions, start: Any = None
-) -> ProximalResult:
+    statement: ConicStatement, rows: WeightedRows, options: ConicOptions, start: Any = None,
+    algorithm: Algorithm = "auto",
+) -> ProximalResult:  # fmt: skip
     """The proximal fit of a statement on its raw or merged rows."""
     loss: Any = statement.loss
     return fit_proximal(
         rows.X, rows.y, loss=loss, penalty=statement.penalty, sample_weight=rows.weight,
         intercept=statement.intercept, tol=options.tol, max_iter=options.max_iter, start=start,
+        algorithm=algorithm,
     )  # fmt: skip
 
 
@@ -687,8 +689,9 @@ def _candidates(program: ConicProgram, base: Point, zero_tol: float) -> Iterator
     free = not program.added
     at = base
     if free and not isinstance(statement.loss, Hinge):
-        smooth = smooth_part(statement)
-        at = _prox_steps(smooth, statement, base)
+        options = ConicOptions(max_iter=POLICY.polish_steps)
+        found = _fit_statement(statement, statement.merged, options, base, "ista")
+        at = found.coefficients, float(found.intercept)
         yield at
     snapped = _snapped(statement, at[0], zero_tol)
     if not np.array_equal(snapped, at[0]):
@@ -705,25 +708,6 @@ def _snapped(statement: ConicStatement, w: FloatArray, zero_tol: float) -> Float
     target = np.rint(w / gamma) * gamma if math.isfinite(gamma) else np.zeros_like(w)
     near = np.abs(w - target) * np.maximum(reach, np.finfo(float).tiny) <= allowed
     return np.where(near, target, w) + 0.0
-
-
-def _prox_steps(smooth: Smooth, statement: ConicStatement, base: Point) -> Point:
-    """A few proximal gradient steps, each accepted only where the objective does not rise."""
-    penalty = statement.penalty
-    w, b = base
-    point = smooth.settled(w, smooth.X.matvec(w), np.asarray(b))
-    cost = point.loss + penalty.value(point.w)
-    bend = 2.0 * float(smooth.loss.hessian(point.eta + point.b, smooth.y).max(initial=0.0))
-    step = 1.0 / max(bend * float(smooth.X.squares(smooth.weight).sum()), 1e-300)
-    for _ in range(POLICY.polish_steps):
-        moved = penalty.prox(point.w - step * point.gradient, step)
-        new = smooth.settled(moved, smooth.X.matvec(moved), point.b)
-        value = new.loss + penalty.value(moved)
-        if not value <= cost + 1e-15 * abs(cost):
-            step /= 4.0
-            continue
-        point, cost = new, value
-    return point.w, float(point.b)
 
 
 def _best_intercept(statement: ConicStatement, w: FloatArray, b: float) -> float:
