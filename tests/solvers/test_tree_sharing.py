@@ -28,7 +28,7 @@ from milpscore.formulations import risk_score, slim
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 from milpscore.solvers.trees.risk import tree as risk
-from milpscore.solvers.trees.shared import crew as sharing
+from milpscore.solvers.trees.shared import best_first as sharing
 from milpscore.solvers.trees.zero_one import (
     descent as descents,
     rows as patterns,

@@ -33,8 +33,7 @@ from milpscore.solvers.trees.shared.answer import (
     check_cutoff,
     check_start,
 )
-from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
-from milpscore.solvers.trees.shared.crew import Crew, crew
+from milpscore.solvers.trees.shared.best_first import BestFirst, Crew, OpenNodes, crew
 
 
 def search(

@@ -28,8 +28,7 @@ from milpscore.solvers.trees.shared.answer import (
     check_start,
     most_terms,
 )
-from milpscore.solvers.trees.shared.best_first import BestFirst
-from milpscore.solvers.trees.shared.crew import Crew, crew
+from milpscore.solvers.trees.shared.best_first import BestFirst, Crew, crew
 from milpscore.solvers.trees.zero_one.descent import CoordinateDescent
 from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
