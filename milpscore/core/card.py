@@ -88,17 +88,10 @@ class Card:
 
 @dataclass(frozen=True)
 class GridTotals:
-    """Exact totals: row i's total is ``counts[i] * unit``.
+    """Exact totals: row i's total is ``counts[i] * unit``."""
 
-    Attributes
-    ----------
-    counts : ndarray of int64, shape (n,)
-    unit : Fraction
-        The grid step of the data.
-    """
-
-    counts: IntArray
-    unit: Fraction
+    counts: IntArray  # (n,)
+    unit: Fraction  # the grid step of the data
 
     def exact(self, row: int) -> Fraction:
         """One row's total."""
@@ -118,19 +111,12 @@ class GridTotals:
 
 @dataclass(frozen=True)
 class FloatTotals:
-    """Totals in twice the usual precision, for data on no usable grid.
+    """Totals in twice the usual precision, for data on no usable grid."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-    error : ndarray of shape (n,) or float
-        A bound on the rounding error of each: a large row leaves small ones as they are.
-    rest : ndarray of shape (n,) or float
-        What the totals are beyond ``values``: a threshold may lie as far away as they do.
-    """
-
-    values: FloatArray
+    values: FloatArray  # (n,)
+    # a bound on the rounding error of each: a large row leaves small ones as they are
     error: FloatArray | float
+    # what the totals are beyond ``values``: a threshold may lie as far away as they do
     rest: FloatArray | float = 0.0
 
     def exact(self, row: int) -> Fraction:

@@ -58,27 +58,16 @@ class Size:
 
 @dataclass(frozen=True)
 class Parting:
-    """The variables of a model that part rows of opposite classes, if its errors are binaries.
+    """The variables of a model that part rows of opposite classes, if its errors are binaries."""
 
-    Attributes
-    ----------
-    errors : list of m variables, 0 only if the card is right about a merged row
-    above, below : list of p variables, 1 if a column's points are above (below) 0, or None
-    X : ndarray of shape (m, p)
-    y : ndarray of shape (m,), 1 and -1
-    boundary : ndarray of shape (m,), the threshold that a row is about
-    reach : ndarray of shape (p,), the largest points in absolute value
-    gap : float, how far right rows of opposite classes lie apart at least
-    """
-
-    errors: list[Any]
-    above: list[Any]
-    below: list[Any]
-    X: FloatArray
-    y: IntArray
-    boundary: IntArray
-    reach: FloatArray
-    gap: float
+    errors: list[Any]  # m variables, 0 only if the card is right about a merged row
+    above: list[Any]  # p variables, 1 if a column's points are above 0, or None
+    below: list[Any]  # the same below 0
+    X: FloatArray  # (m, p)
+    y: IntArray  # (m,), 1 and -1
+    boundary: IntArray  # (m,): the threshold that a row is about
+    reach: FloatArray  # (p,): the largest points in absolute value
+    gap: float  # how far right rows of opposite classes lie apart at least
 
 
 @dataclass(frozen=True)

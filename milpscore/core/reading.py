@@ -33,30 +33,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """Limits on files that others may have written.
+    """Limits on files that others may have written."""
 
-    Attributes
-    ----------
-    max_bytes, max_settings_bytes : int
-        Largest file of text, and of settings.
-    max_entries : int
-        Entries of lists and mappings in a file; an empty list takes 64 bytes of memory.
-    max_depth : int
-        Lists and mappings inside each other.
-    max_digits : int
-        Digits of a number.
-    shown_characters : int
-        Characters of a damaged entry in a message.
-    unpacked_ratio, unpacked_bytes : int
-        Size of an unpacked archive: this multiple of its own bytes, plus a constant.
-    """
-
-    max_bytes: int = 64_000_000
+    max_bytes: int = 64_000_000  # of a file of text
     max_settings_bytes: int = 1_000_000
-    max_entries: int = 2_000_000
-    max_depth: int = 40
-    max_digits: int = 300
-    shown_characters: int = 60
+    max_entries: int = 2_000_000  # of lists and mappings; an empty list takes 64 bytes of memory
+    max_depth: int = 40  # lists and mappings inside each other
+    max_digits: int = 300  # of a number
+    shown_characters: int = 60  # of a damaged entry in a message
+    # size of an unpacked archive: this multiple of its own bytes, plus a constant
     unpacked_ratio: int = 30
     unpacked_bytes: int = 16_000_000
 

@@ -37,28 +37,17 @@ ExposureKind = Literal["time", "at_risk", "discrete"]
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """What rows lived through between the cuts of time, per row of a design.
+    """What rows lived through between the cuts of time, per row of a design."""
 
-    Attributes
-    ----------
-    cuts : ndarray of shape (K,)
-        The ends of the intervals, ascending; an interval holds its end, and the first begins at 0.
-    kind : {"time", "at_risk", "discrete"}
-        What exposure is: the time a row was seen in an interval, or 1 where it was at risk; under
-        "discrete" what counts is the chance of an event in each.
-    exposure : ndarray of shape (n, K)
-        Over ``unit``, so that the loss is never negative.
-    interval : ndarray of shape (n,)
-        The interval of the row's event; -1 where none was seen.
-    unit : ndarray of shape (K,)
-        The events of the interval, weights included, times the geometric mean of the exposures of
-        the rows that have them; 1 under "discrete".
-    """
-
+    # (K,), ascending: an interval holds its end, and the first begins at 0
     cuts: FloatArray
+    # what exposure is: the time a row was seen in an interval, or 1 where it was at risk; under
+    # "discrete" what counts is the chance of an event in each
     kind: ExposureKind
-    exposure: FloatArray
-    interval: IntArray
+    exposure: FloatArray  # (n, K), over ``unit``, so that the loss is never negative
+    interval: IntArray  # (n,), of the row's event; -1 where none was seen
+    # (K,): the events of the interval, weights included, times the geometric mean of the exposures
+    # of the rows that have them; 1 under "discrete"
     unit: FloatArray
 
     @classmethod
@@ -96,20 +85,11 @@ class HazardRows:
     With :math:`p_{xk} = e_{xk} e^{z_x} / \sum e_{xk} e^{z_x}` its derivative is
     :math:`\sum_k D_k p_{xk} - d_x`, its second one
     :math:`\mathrm{diag}(\sum_k D_k p_k) - \sum_k D_k p_k p_k'`, which is positive semidefinite.
-
-    Attributes
-    ----------
-    exposed : ndarray of shape (m, K)
-        e, times the rows' weights.
-    died : ndarray of shape (m,)
-        d, the weight of the events of each row, as a share of the weight of all rows.
-    total : ndarray of shape (K,)
-        D, the sum of d over the events of each interval.
     """
 
-    exposed: FloatArray
-    died: FloatArray
-    total: FloatArray
+    exposed: FloatArray  # (m, K): e, times the rows' weights
+    died: FloatArray  # (m,): d, the weight of each row's events, as a share of that of all rows
+    total: FloatArray  # (K,): D, the sum of d over the events of each interval
 
     def _sums(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
         """Return exp(z - top), its sums over exposures, the logs of these with top; odd columns.
@@ -272,14 +252,9 @@ class PeriodRows(HazardRows):
 
     With :math:`p_{xk} = 1 / (1 + e^{-b_k - z_x})` its derivative is
     :math:`\sum_k e_{xk} p_{xk} - d_x`; with :math:`v_{xk} = e_{xk} p_{xk} (1 - p_{xk})` its second
-    one is :math:`\mathrm{diag}(\sum_k v_k) - \sum_k v_k v_k' / \sum_x v_{xk}`.
-
-    Attributes
-    ----------
-    exposed : ndarray of shape (m, K)
-        The weight at risk in each interval, as a share of that in all of them.
-    died, total : ndarrays of shape (m,) and (K,)
-        The weight of events, as a share of the same.
+    one is :math:`\mathrm{diag}(\sum_k v_k) - \sum_k v_k v_k' / \sum_x v_{xk}`. ``exposed`` is the
+    weight at risk in each interval, and ``died``, ``total`` that of events, as shares of the
+    weight at risk in all intervals.
     """
 
     @cached_property
@@ -479,11 +454,7 @@ class Hazards:
 class SurvivalLoss(RiskLoss):
     """The mean of minus the log of the likelihood of times, the baseline hazards profiled out.
 
-    Parameters
-    ----------
-    base : Hazards
-    scale : float or ScaleRange
-        Points in one unit of the log of the hazard.
+    ``scale`` are points in one unit of the log of the hazard.
     """
 
     coupled: ClassVar[bool] = True
