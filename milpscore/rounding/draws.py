@@ -256,18 +256,11 @@ def _losses(statement: Statement, origin: int, span: int, b: float) -> FloatArra
 
 def held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
     """Mean loss of each row of points, shape (N, p), with the real intercept b held; shape (N,)."""
-    rows, held = statement.design.merged, as_fraction(float(b))
-    if isinstance(statement.loss, SurvivalLoss):
-        return np.array([
-            statement.loss.exact_mean(FloatTotals(total, 0.0), held, rows.y)
-            for _, totals in merged_totals(statement, points)
-            for total in totals.T
-        ])  # fmt: skip
-    means = [
-        float(rows.weight @ statement.loss.rows(FloatTotals(total, 0.0), held, rows.y))
-        for _, totals in merged_totals(statement, points)
-        for total in totals.T
-    ]
+    rows, held, loss = statement.design.merged, as_fraction(float(b)), statement.loss
+    each = (FloatTotals(t, 0.0) for _, some in merged_totals(statement, points) for t in some.T)
+    if isinstance(loss, SurvivalLoss):
+        return np.array([loss.exact_mean(totals, held, rows.y) for totals in each])
+    means = [float(rows.weight @ loss.rows(totals, held, rows.y)) for totals in each]
     return np.array(means, dtype=np.float64) / float(rows.weight.sum())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import FormulationError, NotApplicableError, OptionError, is_whole
+from milpscore.core.errors import NotApplicableError, OptionError, is_whole
 from milpscore.core.statement import Statement
 from milpscore.losses import Logistic
 from milpscore.search.points import (
@@ -19,6 +19,7 @@ from milpscore.search.points import (
     nearest_points,
     read_only,
     rounded_card,
+    within_ranges,
 )
 
 
@@ -71,12 +72,8 @@ def scaled_rounding(
     """
     if not is_whole(n_scales, 1):
         raise OptionError(f"n_scales must be a whole number >= 1, got {n_scales!r}")
+    within_ranges(statement, w)  # refuses weights of another shape, or infinite ones
     weights = np.asarray(w, dtype=np.float64)
-    if weights.shape != (statement.design.shape[1],) or not np.isfinite(weights).all():
-        raise FormulationError(
-            f"rounding needs {statement.design.shape[1]} finite weights, one per design column, "
-            f"got shape {weights.shape}"
-        )
     scales = _scales(statement, weights, int(n_scales))
     tried = scales if len(scales) else np.zeros(1)
     rounded = np.stack([nearest_points(statement, s * weights) for s in tried.tolist()])

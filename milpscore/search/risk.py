@@ -153,15 +153,13 @@ def fast_risk_card(
         statement = _rescaled(statement, float(scale))
     free = 0.0 if scale == "free" else float(scale)
     least = 0.0 if free or statement.scales is None else statement.scales.lower
-    search = _Search(statement, free, least, beam, tried, n_rounded, work)
-    search.run()
-    return search.best()
+    search = _Search(statement, work, free, least, beam=beam, tried=tried, n_rounded=n_rounded)
+    return search.run().best()
 
 
 def fast_risk_cards(statement: Statement, least: float, time_limit: float) -> tuple[Card, Card]:
     """Return the fast risk score at scales from ``least`` on, and the best card at any scale."""
-    search = _Search(statement, 0.0, least, 8, 20, 6, Work.of(time_limit))
-    search.run()
+    search = _Search(statement, Work.of(time_limit), least=least).run()
     held = search.best()
     return held.card, search.steeper(held)
 
@@ -180,8 +178,7 @@ def fast_points(
         coef_max=statement.coef_max, coef_sets=statement.coef_sets, max_terms=statement.max_terms,
         constraints=statement.constraints,
     )  # fmt: skip
-    search = _Search(plain, 0.0, 0.0, 8, 20, 6, work)
-    search.run()
+    search = _Search(plain, work).run()
     by_size: dict[int, list[tuple[int, ...]]] = {}
     for w in sorted(search.found, key=lambda w: (search.found[w], w)):
         by_size.setdefault(int(np.count_nonzero(w)), []).append(w)
@@ -363,15 +360,9 @@ class _Search:
     """What was found so far: points with their objectives on the merged rows."""
 
     def __init__(
-        self,
-        statement: Statement,
-        scale: float,
-        least: float,
-        beam: int,
-        tried: int,
-        n_rounded: int,
-        work: Work,
-    ) -> None:
+        self, statement: Statement, work: Work, scale: float = 0.0, least: float = 0.0, *,
+        beam: int = 8, tried: int = 20, n_rounded: int = 6,
+    ) -> None:  # fmt: skip
         self.statement, self.n_rounded, self.work = statement, n_rounded, work
         self.columns = Columns.of(statement.design.merged)
         self.allowed = AllowedPoints.of(statement, scale, least)
@@ -429,7 +420,7 @@ class _Search:
         self.most = min(limit, int(self.allowed.usable.sum()))
         self.narrow_from: int | None = None
 
-    def run(self) -> None:
+    def run(self) -> _Search:
         """Grow supports size by size, round the best ones, move points and columns of the cards."""
         # nothing depends on the sizes to come, so that a limit raised never costs a card
         for loss in self.beam.levels():
@@ -437,7 +428,7 @@ class _Search:
             if loss < self.score.parted:  # real weights part the classes: do whole points?
                 self._round(self.n_rounded)
                 if self.least < self.score.parted:
-                    return
+                    return self
             self._round(self.n_rounded if self.work.plenty else 1)
 
             # 2) Improve the best cards by moves, and go on to the next size.
@@ -449,6 +440,7 @@ class _Search:
         self.work.cut = self._cut()
         if self.least == math.inf and self.statement.constraints:
             self._mend()
+        return self
 
     def _cut(self) -> str:
         """Return what a limit kept the search from, and what to do; empty if nothing."""

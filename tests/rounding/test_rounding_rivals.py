@@ -171,7 +171,7 @@ def test_bad_input_is_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(wrong))):
             golovin(statement, **wrong)
-    with pytest.raises(FormulationError, match="5 finite weights"):
+    with pytest.raises(FormulationError, match="one weight per design column"):
         scaled_rounding(statement, [1.0])
     design = replace(statement.design, weight=np.where(y > 0, s, 0.0))
     one_class = replace(statement, design=design)

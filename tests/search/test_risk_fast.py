@@ -84,7 +84,7 @@ def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, An
     )  # fmt: skip
     held = scale if isinstance(scale, float) else 0.0
     least = scale[0] if isinstance(scale, tuple) else 0.0
-    search = _Search(program.statement, held, least, 4, 12, 4, Work())
+    search = _Search(program.statement, Work(), held, least, beam=4, tried=12, n_rounded=4)
     known = search.beam.support((0, 3))
     order = np.array(known.order, dtype=np.int64)
     index, state = search.allowed.nothing.copy(), np.empty(3)
