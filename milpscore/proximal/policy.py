@@ -18,7 +18,6 @@ class NewtonPolicy:
     sweeps: int = 2000  # of coordinate descent on one model
     # distance to the subdifferential, as a share of that at the start, at which sweeps end
     coordinates_tol: float = 1e-6
-    saved: float = 1e-24  # share of the mean loss that a sweep inside a box must save to go on
     # Newton steps after which up to this number of coefficients are given to cones
     patience: int = 4
     few_coefficients: int = 100
