@@ -16,8 +16,41 @@ from milpscore.losses import Squared
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
-from milpscore.proximal.policy import POLICY as CLUSTERS, WorkingSetPolicy
 from milpscore.proximal.problem import ENDLESS, DualityGap, Primal, Run, Smooth
+
+
+@dataclass(frozen=True)
+class WorkingSetPolicy:
+    """The working set, measured by bench_l1_path.py."""
+
+    gram_columns: int = 400  # up to which a Gram matrix is formed; beyond, kernels read the rows
+    stale: float = 0.1  # relative change of curvatures up to which a Gram matrix is used again
+    all_columns: int = 64  # up to which the working set is all of them
+    fewest: int = 20  # columns of a working set
+    fewest_sorted: int = 100  # columns that OWL's working set adds
+    # OWL goes on by first-order steps beyond this number of columns in use, or with fewer than
+    # ``early`` rows per column in use if many columns want to enter
+    most_sorted: int = 8000
+    early: int = 8
+    inner_steps: int = 10  # Newton steps on one working set
+    sweeps: int = 2000  # of coordinate descent on one model
+    few_sweeps: int = 20  # before conjugate gradients are tried
+    products: int = 100  # of these conjugate gradients
+    curvature_floor: float = 1e-6  # least curvature of a row, as a share of its weight
+    spare: float = 0.3  # share of the distance that would just do, to which a set is solved
+    idle_looks: int = 5  # without a smaller objective, that end the run
+    progress: float = 1e-15  # relative fall of the objective below which a look is idle
+    # a Newton step's model on OWL's clusters: its rounds, at most, and those without a tenth nearer
+    # after which the next Newton step does the rest; sweeps per round, at first and at most
+    cluster_rounds: int = 200
+    idle_rounds: int = 12
+    cluster_sweeps: int = 40
+    most_sweeps: int = 640
+    settled_share: float = 0.001  # a round settles sizes to this share of what pulls them apart
+    together_share: float = 0.05  # of the tolerance: what pulls less leaves a cluster together
+    line_halvings: int = 10  # of the line search on clusters
+    cluster_ridge: float = 1e-11  # relative, of the clusters' Gram matrix
+
 
 POLICY = WorkingSetPolicy()
 
@@ -420,18 +453,18 @@ def descend_sorted(
     sums = np.concatenate([[0.0], np.cumsum(penalty.lam * penalty.weights)])
     x, now = w.copy(), slope
     best, idle = np.inf, 0
-    for _ in range(CLUSTERS.cluster_rounds):
+    for _ in range(POLICY.cluster_rounds):
         # 1) End where nothing is pulled any more.
         pulls = penalty.pulls(x, now)
         worst = float(np.abs(pulls[2]).max(initial=0.0))
         best, idle = (worst, 0) if worst < 0.9 * best else (best, idle + 1)
-        if worst <= tol or idle >= CLUSTERS.idle_rounds:
+        if worst <= tol or idle >= POLICY.idle_rounds:
             break
         # 2) Part clusters where the subgradient of least norm pulls them apart.
         clusters = _parted(gram, now, x, pulls, tol)
         # 3) Sizes take turns and merge, with Newton steps in between, which are exact once nothing
         # merges any more.
-        _settle(clusters, sums, max(0.3 * tol, CLUSTERS.settled_share * worst))
+        _settle(clusters, sums, max(0.3 * tol, POLICY.settled_share * worst))
         x = np.zeros_like(w)
         x[clusters.index] = clusters.sign * clusters.z[clusters.member]
         now = slope + gram @ (x - w)
@@ -446,9 +479,9 @@ def _parted(
     from milpscore.proximal import _kernels
 
     order, sizes, pull = pulls
-    used = int(np.count_nonzero((sizes > 0) | (pull > CLUSTERS.together_share * tol)))
+    used = int(np.count_nonzero((sizes > 0) | (pull > POLICY.together_share * tol)))
     index, sizes, pull = order[:used], sizes[:used], pull[:used]
-    apart = (np.diff(sizes) != 0) | (np.diff(pull) < -CLUSTERS.together_share * tol)
+    apart = (np.diff(sizes) != 0) | (np.diff(pull) < -POLICY.together_share * tol)
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1, [used]])
     sign = np.where(x[index] != 0, np.sign(x[index]), -np.sign(slope[index]))
     count = np.diff(starts)
@@ -468,14 +501,14 @@ def _settle(clusters: _Clusters, sums: FloatArray, tol: float) -> None:
     """Bring the sizes to their optimum, to ``tol``; in place."""
     from milpscore.proximal import _kernels
 
-    done, sweeps = 0, CLUSTERS.cluster_sweeps
+    done, sweeps = 0, POLICY.cluster_sweeps
     while len(clusters.z):
         into = np.zeros(len(clusters.z), dtype=np.int64)
         took = _kernels.descend_clusters(
             clusters.table, clusters.slope, clusters.z, clusters.count, sums, into, tol, sweeps
         )
         done += sweeps
-        last = took <= sweeps or done >= CLUSTERS.most_sweeps
+        last = took <= sweeps or done >= POLICY.most_sweeps
         if into.any():
             _merge(clusters, into, last)
         if last:
@@ -526,7 +559,7 @@ def _newton_of_sizes(clusters: _Clusters, sums: FloatArray) -> bool:
 
     slope = clusters.slope + price(z)
     lifted = table.copy()
-    lifted.flat[:: len(z) + 1] += CLUSTERS.cluster_ridge * float(table.diagonal().max())
+    lifted.flat[:: len(z) + 1] += POLICY.cluster_ridge * float(table.diagonal().max())
     _, way, flaw = dposv(lifted.T, -slope, overwrite_a=True, overwrite_b=True)
     if flaw:
         return False
@@ -539,7 +572,7 @@ def _newton_of_sizes(clusters: _Clusters, sums: FloatArray) -> bool:
     length = 1.0
     if rises(1.0):
         low, high = 0.0, 1.0
-        for _ in range(CLUSTERS.line_halvings):
+        for _ in range(POLICY.line_halvings):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if rises(middle) else (middle, high)
         length = low

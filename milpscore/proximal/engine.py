@@ -17,7 +17,6 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.operators import BinnedOperator, with_ones
-from milpscore.proximal.policy import FirstOrderPolicy
 from milpscore.proximal.problem import (
     ENDLESS,
     Primal,
@@ -28,6 +27,33 @@ from milpscore.proximal.problem import (
     prepare,
     shaped,
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FirstOrderPolicy:
+    """First-order steps and the choice of the algorithm, measured by bench_prox.py."""
+
+    first_look: int = 4  # steps before the first look at the gap if a step length is known
+    look_every: int = 10  # least number of steps between two looks
+    last_steps: int = 200  # for the last digits after stalled Newton steps
+    more_curvature: float = 2.0  # factor after a step that was too long
+    less_curvature: float = 0.8  # factor after a restart
+    # on many rows a fit to every such row gives the start, if it has at least this number of rows,
+    # in all and per class; its gap
+    sample_stride: int = 32
+    sample_rows: int = 1 << 14
+    sample_per_class: int = 100
+    sample_tol: float = 1e-3
+    rounding: float = 1e-9  # share of the mean loss below which differences are not trusted
+    slack: float = 1e-3  # relative, of the parabola above the loss
+    steepest: float = 1e300  # curvature
+    # Newton steps are quicker up to this number of coefficients, to fewer if the penalty is not a
+    # norm or counts for every class, and up to these multiplications of a Gram matrix
+    newton_columns: int = 500
+    newton_few: int = 150
+    newton_work: float = 1e10
+    most_pairs: int = 50_000_000  # of bins to count for a Gram matrix; beyond, FISTA is quicker
+
 
 POLICY = FirstOrderPolicy()
 

@@ -19,8 +19,44 @@ from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.engine import faster
 from milpscore.proximal.operators import DenseOperator
-from milpscore.proximal.policy import NewtonPolicy
 from milpscore.proximal.problem import ENDLESS, PerClass, Primal, Run, Smooth
+
+
+@dataclass(frozen=True)
+class NewtonPolicy:
+    """Proximal Newton steps, measured by bench_prox.py and the harsh cases of the tests."""
+
+    # first-order steps for one model, and from the best of several candidates for it
+    model_steps: int = 300
+    mixed_steps: int = 30
+    # residual of a model, as a share of the first, at which these steps end; directions that bend
+    # by 1e6 or more apart take far more
+    model_tol: float = 1e-2
+    sweeps: int = 2000  # of coordinate descent on one model
+    # distance to the subdifferential, as a share of that at the start, at which sweeps end
+    coordinates_tol: float = 1e-6
+    # Newton steps after which up to this number of coefficients are given to cones
+    patience: int = 4
+    few_coefficients: int = 100
+    cone_tol: float = 1e-12  # of the cones' solver
+    # share of the curvature: rounding must not make a semidefinite matrix indefinite
+    ridge: float = 1e-13
+    # share of the inverse curvature: step of a prox that only moves a point into the domain
+    null_step: float = 1e-14
+    # variables up to which an answer of cones is made exact, with this shift and refinements
+    most_polished: int = 300
+    polish_shift: float = 1e-10
+    refinements: int = 10
+    # the line search, which doubles a full step while that helps
+    shortest_step: float = 1e-6
+    longest_step: float = 1e6
+    rise: float = 1e-13  # relative, that a full step near the optimum may take: its rounding
+    progress: float = 1e-15  # relative fall of the objective below which a step is idle
+    idle_steps: int = 3  # that end the run
+    # least curvature of a row, as a share of its weight, tried in turn
+    curvature_floors: tuple[float, ...] = (1e-13, 1e-9, 1e-6)
+    flat: float = 1e-14  # curvature of a column, as a share of its rows', below which it is flat
+
 
 POLICY = NewtonPolicy()
 

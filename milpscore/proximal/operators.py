@@ -10,10 +10,48 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray, unmasked
 from milpscore.core.errors import DataError
-from milpscore.proximal.policy import POLICY
 
 if TYPE_CHECKING:
     from milpscore.data.onehot_codes import BinnedDesign
+
+
+@dataclass(frozen=True)
+class ProblemPolicy:
+    """Sizes and tolerances that algorithms share, measured by bench_prox.py."""
+
+    # a product gathers the columns first above these cells, up to this share of the columns
+    small_cells: int = 20_000
+    sparse_share: float = 0.25
+    # a sparse matrix this full, up to these cells, is quicker as an array
+    dense_share: float = 0.1
+    dense_cells: int = 20_000_000
+    # merging is worth its time if at most this share of the rows remains; rows compared at a time,
+    # and rows looked at first
+    merged_share: float = 0.8
+    chunk_rows: int = 1 << 16
+    glance_rows: int = 4096
+    part_rows: int = 1 << 14  # rows of a sum at a time: they stay in the cache
+    # Newton's method for the best intercept: the slope at which it ends, relative; the relative
+    # fall below which rounding has the last word; a slope that falls to ``kept_bend`` in a step
+    # leaves the second derivative as it is
+    intercept_steps: int = 100
+    intercept_tolerance: float = 1e-13
+    intercept_fall: float = 1e-15
+    kept_bend: float = 1e-3
+    # a dual point shrunk below this proves nothing about a point that may be optimal all the same
+    shrunk_scale: float = 0.9
+    # out of core: rows of the sample, multiplications for its Gram matrix, gap of its models
+    sample_rows: int = 100_000
+    sample_work: float = 2e9
+    sample_least: int = 20_000
+    sample_gap: float = 1e-4
+    most_passes: int = 40  # over all rows
+    most_looks: int = 5  # at the gap of a model, after which it is done
+    sure_share: float = 0.05  # of the gap wanted: looked at if a step may save no more than this
+    curvier: float = 4.0  # factor on the curvature after a step that did not lower the objective
+
+
+POLICY = ProblemPolicy()
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.result import Termination
 from milpscore.core.statement import LossTask, ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
-from milpscore.proximal.operators import BinnedOperator, Operator, as_operator, merge
-from milpscore.proximal.policy import POLICY
+from milpscore.proximal.operators import POLICY, BinnedOperator, Operator, as_operator, merge
 
 
 def parts(n: int) -> list[slice]:

@@ -24,8 +24,7 @@ from milpscore.proximal._path import ProximalPath, descended, lams_of, path_of
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.engine import FitOptions, Maker, Progress, as_maker, part_of
 from milpscore.proximal.newton import model_minimiser
-from milpscore.proximal.operators import DenseOperator
-from milpscore.proximal.policy import POLICY
+from milpscore.proximal.operators import POLICY, DenseOperator
 from milpscore.proximal.problem import ProximalPoint, ProximalResult, Smooth, prepare, shaped
 
 if TYPE_CHECKING:
