@@ -89,6 +89,12 @@ def entropy(n: int, p: int) -> int:
     return max(_log_power(n + p)[0] - _log_power(n)[1] - _log_power(p)[1], 0)
 
 
+@cache
+def _share_lost(k: int) -> int:
+    """h(k / ONE) from below, in 2^-GRID."""
+    return entropy(k, ONE - k) // ONE
+
+
 def height(kind: str, k: int, one: int) -> int:
     """h(k / one) from below, in 2^-GRID: h is concave, and above its chords."""
     if kind == "hinge":
@@ -99,7 +105,7 @@ def height(kind: str, k: int, one: int) -> int:
     step = max(min(ones, ONE - ones).bit_length() - _DIGITS, 0)
     left = ones >> step << step
     at = (ones - left) * one + rest  # 0 at the left, one << step at the right end
-    least, last = (entropy(k, ONE - k) // ONE for k in (left, min(left + (1 << step), ONE)))
+    least, last = _share_lost(left), _share_lost(min(left + (1 << step), ONE))
     return (least * ((one << step) - at) + last * at) // (one << step)
 
 
