@@ -122,6 +122,8 @@ class Program:
         Points (w, b) at which the tangents that a solver put into ``model.cuts`` touch the loss.
     fillers : tuple of (model, Statement, Card) -> None
         Set variables that were added to the model to what a card implies.
+    groups : tuple of ndarray of shape (m,)
+        Weights of the merged rows in each group whose mean loss ``model.worst`` is not below.
     effort : float
         About how many seconds it takes to make the model and compile it for a solver, where it
         holds the rows of the data.
@@ -148,6 +150,7 @@ class Program:
     effort: float = 0.0
     touched: list[FloatArray] = field(default_factory=list)
     fillers: tuple[Callable[[Any, Statement, Card], None], ...] = ()
+    groups: tuple[FloatArray, ...] = ()
 
     @classmethod
     def later(cls, statement: Statement, make: Callable[[], Program], **fields: Any) -> Program:
@@ -299,7 +302,8 @@ class Program:
 
         path = Path(path)
         require_ending(path.name, MODEL_FILES)
-        if self.takes_tangents and not len(self.model.cuts):
+        lists = [self.model.component(name) for name in self.stated.intersection(_TANGENTS)]
+        if self.takes_tangents and not any(map(len, lists)):
             raise FormulationError(
                 f"{path.name} would lack the loss: the model of {self.formulation} holds no "
                 f"tangent of it yet; solve it with {{solver}}, which puts "
@@ -541,7 +545,7 @@ class Program:
 _MADE = ("model", "layout", "parameters", "least")
 """What a program made later lacks until then."""
 
-_TANGENTS = "cuts", "norm_cuts"
+_TANGENTS = "cuts", "norm_cuts", "worst_cuts"
 _DERIVED = frozenset(("max_terms", "constraints", "max_cuts"))
 _NARROWED = _DERIVED | {"coef_min", "coef_max", "intercept_bounds", "margin"}
 """Arguments that a model may be narrowed by; the first ones where ranges were derived."""

@@ -24,8 +24,8 @@ from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.policy import POLICY
 from milpscore.solvers.session import SessionSolver
-from milpscore.solvers.tangents import Master, TimeIsUpError, vector_of
-from milpscore.verify import check, evaluate
+from milpscore.solvers.tangents import OWN_LEVEL, Master, TimeIsUpError, vector_of
+from milpscore.verify import Evaluation, check, evaluate
 
 
 class OuterApproximation(SessionSolver):
@@ -64,7 +64,8 @@ class _TangentSearch:
         self.progress = task.progress()
         self.statement = task.program.statement
         empty = evaluate(self.statement, self.statement.empty_card()).objective
-        self.master = Master(self.session, self.options, empty)
+        level = empty if self.session.own is None else OWN_LEVEL
+        self.master = Master(self.session, self.options, level)
         self.neighbourhood = Neighbourhood(self.statement, self.master.loss)
         if self.statement.scales is not None:
             w = task.program.model.w
@@ -137,6 +138,11 @@ class _TangentSearch:
                 "numerical trouble: the loss leaves the range of numbers where its tangents would "
                 "be needed, so that no card is ruled out: give the columns a larger unit",
             )
+        if termination is Termination.UNBOUNDED:
+            remarks = (
+                "tangents bound a loss from below, and the objective falls as it rises: without "
+                "that part it has a bound",
+            )
         proved = self.best - self.bound <= 2 * POLICY.claim_share * CLAIM_TOLERANCE * abs(self.best)
         if termination is Termination.COMPLETED and not proved:
             termination = Termination.GAP_REACHED
@@ -196,6 +202,8 @@ class _TangentSearch:
         asked = max(self.options.loose_gap * abs(self.best), self.options.mip_gap_abs)
         # the answer's bound is lowered by what HiGHS cannot see: the gap asked for holds after it
         claimed = POLICY.claim_share * CLAIM_TOLERANCE * abs(self.best)
+        if self.session.own is not None and abs(self.best) <= POLICY.own_rounding:
+            claimed = max(claimed, 0.5 * POLICY.own_rounding)  # an optimum of 0 is met, too
         return max(claimed, asked - self.session.blur)
 
     @property
@@ -216,8 +224,8 @@ class _TangentSearch:
             self.master.cut_off(self._cutoff)
             found, points = self.master.solve(self.progress.remaining, left, patience)
             self._take(found, points)
-            if found.termination is Termination.INTERRUPTED:
-                return Termination.INTERRUPTED
+            if found.termination in (Termination.INTERRUPTED, Termination.UNBOUNDED):
+                return found.termination
             new = len(self.master.cuts) > cuts
             if not new and found.termination is Termination.COMPLETED:
                 return Termination.COMPLETED  # its points were refused: the bound is what is left
@@ -297,10 +305,7 @@ class _TangentSearch:
 
     def _consider(self, card: Card) -> None:
         """Take a card as the incumbent where its re-check says it is better."""
-        if card in self.refused:
-            return
-        objective = evaluate(self.statement, card).objective
-        if not objective < self.best:
+        if card in self.refused or not self._figures(card).objective < self.best:
             return
         evaluation = check(self.session.program, card, form=self.session.form)
         if not evaluation.feasible:
@@ -310,6 +315,12 @@ class _TangentSearch:
         # not the lesser of the two: the first ceiling may be that of a point no rule allows
         self.master.ceiling = self.best
         self._report()
+
+    def _figures(self, card: Card) -> Evaluation:
+        """Recompute a card's figures, its objective the one that is minimised."""
+        if self.session.own is None:
+            return evaluate(self.statement, card)
+        return check(self.session.program, card, form=self.session.form)
 
     def _raise_bound(self, bound: float) -> None:
         """A bound over the points below the cutoff says the cutoff of all others."""

@@ -77,6 +77,14 @@ def _step_of(program: Program) -> float:
     return objective_step(program.statement) if program.own_objective is None else 0.0
 
 
+def _rounding_of(program: Program, figures: Evaluation) -> float:
+    """Return the gap that rounding may leave of an own objective; of smooth ones that are 0."""
+    if program.own_objective is None:  # asked first: the rest would make the model
+        return 0.0
+    linear = not program.takes_tangents or abs(figures.objective) <= POLICY.own_rounding
+    return POLICY.own_rounding if linear else 0.0
+
+
 def least_of(program: Program) -> float:
     """Return what no objective is below: losses and penalties are never negative."""
     return 0.0 if program.own_objective is None else -math.inf
@@ -165,7 +173,7 @@ def _of_card(
     bound -= getattr(task.session, "blur", 0.0)
     # a bound above a verified card is too high by that much at least
     bound = max(min(bound, 2 * figures.objective - bound), least)
-    if figures.objective - bound < max(0.5 * _step_of(program), POLICY.own_rounding * (least < 0)):
+    if figures.objective - bound < max(0.5 * _step_of(program), _rounding_of(program, figures)):
         bound = figures.objective  # no objective lies between
     if (own_objective := program.own_objective) is not None:
         message = f"what is minimised is the model's {own_objective.name}; {message}".rstrip("; ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,16 @@ import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 
 from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError, is_number
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
-from milpscore.losses import Hinge, ZeroOne
+from milpscore.losses import Hinge, RiskLoss, ZeroOne
 from milpscore.solvers.engine import solve
 from milpscore.solvers.policy import POLICY
+from milpscore.solvers.session import FREE_SCALE
+from milpscore.verify.cards import mean_loss
 
 Expression = Callable[[Any], Any]
 """Makes a linear Pyomo expression of a model."""
@@ -41,21 +44,23 @@ def minimize(program: Program, objective: str | Expression) -> Program:
     Parameters
     ----------
     program : Program
-        One of a linear loss (``slim``, ``hinge``, ...). It stays as it is, and the copy keeps the
-        constraints that were added to it.
+        One of a linear loss (``slim``, ``hinge``, ...), or a risk score of fixed scale. It stays as
+        it is, and the copy keeps the constraints that were added to it.
     objective : str or callable
         A name of :data:`READY` or a function of the model, say ``lambda m: m.loss + 0.1 * m.w[0]``.
 
     Returns
     -------
     Program
-        ``solve`` takes HiGHS (or a solver that you name) for it, and its result claims the value of
-        this objective; ``loss`` and ``penalty`` of the result stay those of the statement.
+        ``solve`` takes HiGHS, outer approximation for a smooth loss (or a solver that you name),
+        and its result claims the value of this objective; ``loss`` and ``penalty`` of the result
+        stay those of the statement. Tangents bound a smooth loss from below alone: an objective
+        that falls as the loss rises is not bounded.
 
     Raises
     ------
     NotApplicableError
-        For a conic program, one of a smooth loss, or an objective whose parts the model lacks.
+        For a conic program, a free scale, or an objective whose parts the model lacks.
     OptionError
         For an unknown name.
     """
@@ -76,7 +81,9 @@ def minimax(program: Program, over: Any) -> Program:
     Parameters
     ----------
     program : Program
-        Under the 0-1 or the hinge loss (``slim``, ``hinge``, ``fused_lasso``, ...).
+        Under the 0-1 or the hinge loss (``slim``, ``hinge``, ``fused_lasso``, ...), or a risk score
+        of fixed scale (``risk_score(scale=1.0)``), whose outer approximation then draws tangents of
+        every group's loss.
     over : array of shape (n,)
         The group of each row, in the order of the design's rows: a site, say.
 
@@ -87,7 +94,7 @@ def minimax(program: Program, over: Any) -> Program:
     Raises
     ------
     NotApplicableError
-        For another loss.
+        For another loss, and a free scale.
     OptionError
         For another number of labels than rows.
 
@@ -97,9 +104,11 @@ def minimax(program: Program, over: Any) -> Program:
     maximum; the groups' errors of a card are recounted by rows.
     """
     design, loss = program.statement.design, program.statement.loss
-    if not isinstance(loss, ZeroOne | Hinge) or program.formulation == "ordinal":
+    smooth = isinstance(loss, RiskLoss) and not loss.coupled
+    if not (smooth or isinstance(loss, ZeroOne | Hinge)) or program.formulation == "ordinal":
         raise NotApplicableError(
-            f"minimax needs a 0-1 or a hinge loss of two classes, not that of {program.formulation}"
+            "minimax needs a 0-1, a hinge or a risk score's loss of two classes, not that of "
+            f"{program.formulation}"
         )
     if program.is_built and program.model.component("worst") is not None:
         raise NotApplicableError("the model has a part called 'worst' already: start from another")
@@ -113,9 +122,14 @@ def minimax(program: Program, over: Any) -> Program:
     inside = [rows for rows in inside if design.weight[rows].sum() > 0]
     merged = design.merged
     each = np.array([merged.sums(design.weight * rows) for rows in inside])
-    share = each / each.sum(axis=1, keepdims=True)
     copy = _copy(program)
-    m, held = copy.model, "z" if isinstance(loss, ZeroOne) else "xi"
+    m = copy.model
+    if smooth:
+        parts = [design.of_rows(np.flatnonzero(rows)) for rows in inside]
+        _add_worst_tangents(copy, each, parts)
+        return copy
+    share = each / each.sum(axis=1, keepdims=True)
+    held = "z" if isinstance(loss, ZeroOne) else "xi"
     unit = 1.0 if isinstance(loss, ZeroOne) else m.margin  # which may be changed later
     losses = list(m.component(held).values())
     m.worst = pyo.Var(doc="mean loss of the worst group")
@@ -132,6 +146,22 @@ def minimax(program: Program, over: Any) -> Program:
     copy.fillers = (*copy.fillers, fill)
     _state(m, m.worst + m.penalty)
     return copy
+
+
+def _add_worst_tangents(program: Program, weights: FloatArray, parts: Sequence[Design]) -> None:
+    """Minimise the worst group's smooth loss: of merged rows by weights, of the parts' raw rows."""
+    m = program.model
+    m.worst = pyo.Var(bounds=(0, None), doc="mean loss of the worst group")
+    m.worst_cuts = pyo.ConstraintList(doc="tangents of the groups' mean losses")
+    program.stated |= {"worst_cuts"}
+    program.groups = tuple(weights)
+
+    def fill(m: Any, statement: Statement, card: Card) -> None:
+        losses = [mean_loss(replace(statement, design=part), card)[0] for part in parts]
+        m.worst.set_value(max(losses), skip_validation=True)
+
+    program.fillers = (*program.fillers, fill)
+    _state(m, m.worst + m.penalty)
 
 
 @dataclass(frozen=True)
@@ -260,11 +290,13 @@ def _state(m: Any, objective: Any) -> None:
 
 def _copy(program: Program) -> Program:
     """Return a copy with a model of its own."""
-    if program.conic or program.takes_tangents:
+    if program.conic:
         raise NotApplicableError(
-            f"{program.formulation} has a loss that is not linear, and another objective needs a "
-            "linear one: state slim or hinge"
+            f"{program.formulation} is a conic program, and another objective needs a linear one: "
+            "state slim, hinge or a risk score"
         )
+    if program.takes_tangents and program.statement.scales is not None:
+        raise NotApplicableError(FREE_SCALE, scale=1.0)
     return program.exact() if program.kind == "exact" else program.relaxed()
 
 

@@ -49,6 +49,11 @@ from milpscore.solvers.running import (
 )
 from milpscore.verify import check
 
+FREE_SCALE = (
+    "a scale that is left to the card is that of its least mean loss, and another objective may "
+    "need another one: give {scale}"
+)
+
 
 class Session:
     """A compiled program inside HiGHS.
@@ -357,12 +362,9 @@ class Session:
 
     def _require_known_objective(self) -> None:
         """A bound on any other objective than those known would say nothing about cards."""
-        if self.own is not None and self.program.takes_tangents:
-            raise FormulationError(
-                "the model's objective is not the one that was stated, and tangents bound no other "
-                "than the stated loss: state an objective of your own in slim or hinge, or write "
-                "the model to a file and solve it elsewhere"
-            )
+        scales = self.program.statement.scales
+        if self.own is not None and self.program.takes_tangents and scales is not None:
+            raise FormulationError(FREE_SCALE, scale=1.0)
         if self.own is not None and not self.own.is_minimizing():
             raise FormulationError(f"{self.own.name} is maximised: minimise its negative")
         edit = self.program.edited()

@@ -50,19 +50,23 @@ class Tangent:
 
 
 class LossCurve:
-    """The mean of a ``RiskLoss`` over a statement's merged rows, as a function of (w, b).
+    """The mean of a ``RiskLoss`` over merged rows, by other weights for a group of them.
 
-    If the scale is free, (w, b) stands for the score's own: slope times points and intercept.
+    It is a function of (w, b), which stands for the score's own, slope times points and intercept,
+    if the scale is free.
     """
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, group: FloatArray | None = None) -> None:
         rows = statement.design.merged
         loss: Any = statement.loss
         scales = statement.scales
-        self.X = np.column_stack([rows.X, np.ones(len(rows.y))])
+        X, y, weight = rows.X, rows.y, rows.weight
+        if group is not None:
+            X, y, weight = X[group > 0], y[group > 0], group[group > 0]
+        self.X = np.column_stack([X, np.ones(len(y))])
         if scales is None:
             self.X /= float(loss.fixed)
-        self.rows: LossOfScores = loss.mean_rows(rows.y, rows.weight)
+        self.rows: LossOfScores = loss.mean_rows(y, weight)
         rule = statement.intercept
         ends = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max))
         self.reach = np.append(
@@ -180,6 +184,10 @@ class NormCurve:
         return Tangent(np.append(inside * slope, 0.0), 0.0, v.copy())
 
 
+OWN_LEVEL = 0.5 * POLICY.own_rounding * POLICY.scaled_objective / POLICY.hidden_tolerance
+"""Size of an objective of a user's own, which may be 0: tolerances hide less than is rounded."""
+
+
 class TimeIsUpError(Exception):
     """The time limit was reached inside a linear program; caught by the search."""
 
@@ -213,16 +221,23 @@ class Master:
             term: Any = next(t for t in statement.penalties if hasattr(t, "make"))
             self.curves.append(NormCurve(term.make(1.0)))
             heights, self.lists = [*heights, model.norm], [*self.lists, model.norm_cuts]
+        for group in session.program.groups:
+            self.curves.append(LossCurve(statement, group))
+            heights, self.lists = [*heights, model.worst], [*self.lists, model.worst_cuts]
         self.heights = heights
         scaled = statement.scales is not None
         weights, intercept = (model.v, model.c) if scaled else (model.w, model.b)
         self.points = [*(weights[j] for j in model.J), intercept]
-        session.include([var for var in [*self.points, *heights] if not var.fixed])
+        wanted = {id(var): var for var in [*self.points, *heights] if not var.fixed}
+        session.include(list(wanted.values()))
         # columns of (w, b) and of the curves' heights, -1 for those that are fixed
         self.where, self.top = (
             np.array([-1 if v.fixed else session.position(v) for v in each], dtype=np.int32)
             for each in (self.points, heights)
         )
+        # what no row and no cost speaks of needs no tangents
+        spoken = (session.cost != 0) | (np.diff(session.matrix.indptr) > 0)
+        self.bounded = (self.top >= 0) & spoken[self.top]
         self.fixed = np.array([v.value if v.fixed else 0.0 for v in self.points], dtype=np.float64)
         # the ranges of (w, b), shape (p + 1,)
         self.low = np.where(self.where >= 0, session.col_lower[self.where], self.fixed)
@@ -285,9 +300,10 @@ class Master:
     def lifted(self, x: FloatArray) -> FloatArray:
         """A vector of all columns with every curve's variable at its curve's true value."""
         full, v = x.copy(), self.point(x)
+        full[self.top[self.top >= 0]] = -np.inf
         for curve, top in zip(self.curves, self.top, strict=True):
             if top >= 0:
-                full[top] = curve.value(v)
+                full[top] = max(full[top], curve.value(v))  # of groups the worst
         return full
 
     def ranges_of(self, support: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
@@ -304,15 +320,16 @@ class Master:
     def add(self, v: FloatArray, kind: str, above: FloatArray | None = None) -> int:
         """Add every curve's tangent at v; with ``above``, only those that vector breaks."""
         added = 0
-        for index, curve in enumerate(self.curves):
-            tangent = curve.tangent(self._drawn_in(v) if index == 0 else v)
+        for index in np.flatnonzero(self.bounded).tolist():
+            curve = self.curves[index]
+            # an objective of a user's own says nothing of the losses worth finding
+            drawn = index == 0 and self.session.own is None
+            tangent = curve.tangent(self._drawn_in(v) if drawn else v)
             if (
                 tangent is None
                 or not np.abs(tangent.gradient).max(initial=0.0) < POLICY.steepest_entry
             ):
                 self.overflowed = True
-                continue
-            if self.top[index] < 0:
                 continue
             if above is not None:
                 height = tangent.gradient @ self.point(above) + tangent.constant
@@ -427,11 +444,13 @@ class Master:
         # far above ``scaled_objective`` HiGHS's tolerances are less than its rounding errors, and
         # what it calls infeasible need not be; far below they hide what is claimed
         unit = self.factor / POLICY.scaled_objective
+        size = abs(best)
+        least = max(size, 1.0 if self.session.own is None else OWN_LEVEL)
         if not math.isfinite(best) or (
-            unit * best <= POLICY.scale_fit and unit * max(best, 1.0) >= 1.0 / POLICY.scale_fit
+            unit * size <= POLICY.scale_fit and unit * least >= 1.0 / POLICY.scale_fit
         ):
             return self
-        other = Master(self.session, self.options, max(best, 1.0))
+        other = Master(self.session, self.options, least)
         other.anchor, other.ceiling, other.overflowed = self.anchor, self.ceiling, self.overflowed
         for cut in self.cuts:
             entries, constant = other._row_of(cut.tangent, cut.curve)
