@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -155,10 +156,19 @@ def write_model(model: Any, names: Sequence[str], path: Path) -> None:
 
 def _write_nl(model: Any, labeller: Labeller, path: Path) -> None:
     """Write a model as AMPL's .nl, and the names of its columns and rows beside it."""
+    from pyomo.environ import Suffix
     from pyomo.repn.plugins.nl_writer import NLWriter
 
-    with replacing(path) as part, part.open("w", encoding="ascii") as file:
-        written = NLWriter().write(model, file)
+    file = io.StringIO()
+    written = NLWriter().write(model, file)
+    text, order = file.getvalue(), model.component("priority")
+    if isinstance(order, Suffix) and not order.export_enabled():
+        # Pyomo would warn of variables that are fixed: only what is written has an order here
+        ranks = [f"{k} {order[v]}" for k, v in enumerate(written.variables) if v in order]
+        *head, rest = text.split("\n", 10)
+        text = "\n".join([*head, f"S0 {len(ranks)} priority", *ranks, rest])
+    with replacing(path) as part:
+        part.write_text(text, encoding="ascii")
     for ending, listed in ((".col", written.variables), (".row", written.constraints)):
         with replacing(path.with_suffix(ending)) as part:
             part.write_text("".join(f"{labeller(each)}\n" for each in listed), encoding="utf-8")

@@ -81,8 +81,14 @@ DOCS = {
     "pair_covers": "nearby rows of both classes: an error, or points that tell them apart",
     "theta": "points of each bin", "cuts": "tangents of the loss",
     "ramp_rows": "ramps of the sizes",
+    "priority": "what is branched first: signs and terms, then points and thresholds, then errors",
 }  # fmt: skip
 """What the components of models are."""
+
+PRIORITIES = {
+    "alpha": 2, "above_zero": 2, "below_zero": 2, "choice": 2, "w": 1, "T": 1,
+}  # fmt: skip
+"""Where rows have binaries of their errors: the order in which solvers should branch, 0 last."""
 
 
 class CardModel:
@@ -290,6 +296,12 @@ class CardModel:
         held.add_constraints(m, statement)
         m.penalty = pyo.Expression(expr=penalty)
         m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
+        if m.component("z") is not None:
+            # not exported by itself: the writer of LP files warns of what it cannot write
+            m.priority = pyo.Suffix(direction=pyo.Suffix.LOCAL, datatype=pyo.Suffix.INT)
+            for name, rank in PRIORITIES.items():
+                if (part := m.component(name)) is not None:
+                    m.priority.update((each, rank) for each in part.values())
         for name, words in DOCS.items():
             if (part := m.component(name)) is not None:
                 part.doc = words

@@ -141,6 +141,41 @@ def test_files_are_read_by_other_solvers(name: str, tmp_path: Path) -> None:
     assert set(columns) <= set(program.labels)
 
 
+def test_nl_files_say_what_to_branch_on_first(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sets = {"x1": (0, 2)}  # Pyomo's presolve takes their points out of the file
+    program = slim(noisy(), coef_min=-2, coef_max=2, coef_sets=sets, max_terms=2)
+    program.model.w[0].fix(1)
+    order = {"alpha": 2, "above_zero": 2, "below_zero": 2, "choice": 2, "w": 1, "T": 1}
+
+    def ranks(program: Program) -> dict[str, int]:
+        lines = program.write(tmp_path / "model.nl").read_text().splitlines()
+        (start,) = [k for k, line in enumerate(lines) if line.endswith(" priority")]
+        columns = (tmp_path / "model.col").read_text().splitlines()
+        pairs = [
+            line.split() for line in lines[start + 1 : start + 1 + int(lines[start].split()[1])]
+        ]
+        return {columns[int(place)]: int(rank) for place, rank in pairs}
+
+    found = ranks(program)
+    columns = (tmp_path / "model.col").read_text().splitlines()
+    assert "w(x0)" not in columns
+    wanted = {label: order.get(label.split("(")[0], 0) for label in columns}
+    assert found == {label: rank for label, rank in wanted.items() if rank}
+    assert {"T", "w(x2)", "alpha(x2)", "above_zero(x2)"} <= set(found)
+    assert ranks(program.exact()) == found
+    program.write(tmp_path / "model.lp")
+    assert caplog.text == ""
+    # Pyomo's own writer says the same of what it is told to export
+    plain = slim(noisy(), coef_min=-2, coef_max=2)
+    written = plain.write(tmp_path / "model.nl").read_text()
+    plain.model.priority.direction = pyo.Suffix.EXPORT
+    assert plain.write(tmp_path / "model.nl").read_text() == written
+    assert len(slim(noisy()).relaxed().model.priority) == len(plain.model.priority)
+    assert hinge(noisy()).model.component("priority") is None
+
+
 def test_components_say_what_they_are() -> None:
     for program in WRITTEN.values():
         for part in program.model.component_objects([pyo.Var, pyo.Objective]):
