@@ -645,15 +645,14 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     from milpscore.solvers.finish import least_of
 
     options, program = task.options, task.program
-    clock, other = options.clock, _another(task, result.solver)
-    again_seconds = POLICY.again_share * result.solve_seconds + POLICY.again_seconds
-    seconds = min(again_seconds, 0.9 * clock.left)
+    other = _another(task, result.solver)
+    seconds, nodes = _again_within(result, options)
     if seconds <= 0:
         word = "that there is none" if _rules_out(result) else "the bound"
         return result.with_remark(f"{word} is {result.solver}'s word alone: no time was left")
     again = replace(
-        options, time_limit=Clock(seconds), presolve=not options.presolve, cutoff=None,
-        random_state=(options.random_state + 1) % 2**31,
+        options, time_limit=Clock(seconds), node_limit=nodes, presolve=not options.presolve,
+        cutoff=None, random_state=(options.random_state + 1) % 2**31,
         options=options.options if other == result.solver else None,
     )  # fmt: skip
     loads = SOLVERS[other].loads
@@ -687,10 +686,20 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
             f"{result.solver} proved {result.dual_bound:.9g}, a second run ({how}) no more than "
             f"{bound:.9g}: that is the bound"
         )
+    spent = f"{seconds:.1f} s" if math.isfinite(seconds) else f"{second.nodes} nodes"
     return result.with_remark(
         f"the bound is {result.solver}'s word alone: a second run ({how}) reached "
-        f"{max(second.dual_bound, least_of(program)):.6g} in {seconds:.1f} s"
+        f"{max(second.dual_bound, least_of(program)):.6g} in {spent}"
     )
+
+
+def _again_within(result: Result, options: Options) -> tuple[float, int | None]:
+    """Seconds and nodes of a second run: nodes alone where they alone end the first one."""
+    if options.node_limit is not None and math.isinf(options.time_limit):
+        nodes = int(POLICY.again_share * result.nodes) + POLICY.again_nodes
+        return math.inf, min(nodes, options.node_limit)
+    again = POLICY.again_share * result.solve_seconds + POLICY.again_seconds
+    return min(again, 0.9 * options.clock.left), options.node_limit
 
 
 def _another(task: Task, solver: str) -> str:

@@ -195,7 +195,10 @@ class Options(_Checked):
     mip_gap_abs : float
         Absolute gap at which to stop; 0 leaves the matter to ``mip_gap``.
     node_limit : int or None
-        Branch-and-bound nodes; unlike a time limit it stops at the same point on every machine.
+        Branch-and-bound nodes: HiGHS's, of all its rounds in outer approximation; LPs of the
+        support tree and programs of its supports; relaxations of the tree, under the 0-1 loss
+        weight vectors bounded. With ``time_limit=math.inf`` a run stops at the same point however
+        fast it goes: what comes before the nodes, and a second run, are counted as well.
     threads : int
         Processes of the tree search, with the same answer whatever their number; threads of HiGHS,
         whose parallel runs are not reproducible.

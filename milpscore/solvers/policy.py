@@ -62,6 +62,7 @@ class SolverPolicy:
     hinge_rounding: float = 1e-10
     again_share: float = 1.0  # time for a second run, as a fraction of the first
     again_seconds: float = 1.0  # seconds for a second run on top of that
+    again_nodes: int = 1000  # the same where nodes take the place of seconds
     why_share: float = 0.1  # share of the time left to say why, should there be no card
     conflict_seconds: float = 10.0  # seconds spent on naming the constraints that conflict, at most
     # HiGHS 1.15.1 loops in presolve beyond 2^31, deaf to time limits and interrupts
