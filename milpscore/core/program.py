@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import chain
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 
@@ -200,7 +202,7 @@ class Program:
         ``also`` names parts that are the builder's although they were added later.
         """
         self.stated = (self.stated or part_names(self.model)) | also
-        self.__dict__["_state"], self.__dict__["_edit"] = state_of(self.model), edit
+        self.__dict__["_state"], self.__dict__["_edit"] = self.state(), edit
 
     def _repr_html_(self) -> str:
         """Kind, shape, size, and the algebra as a notebook's MathJax reads it."""
@@ -388,7 +390,7 @@ class Program:
         if self.own_objective is not None:
             bodies.append(self.own_objective.expr)
         spoken = {var.name for body in bodies for var in identify_variables(body)}
-        before, now = _by_identity(self._state or {}), state_of(self.model)
+        before, now = _by_identity(self._state or {}), self.state()
         for name in held:
             key = id(self.model.find_component(name))
             if name in spoken or key not in before or before[key][2:] != now[key][2:]:
@@ -400,13 +402,19 @@ class Program:
 
     def state(self) -> ModelState:
         """Return what the model holds now, the parts of a user's included."""
-        return state_of(self.model)
+        from pyomo.common.gc_manager import PauseGC
 
-    def edited(self) -> str:
-        """Return what was changed in the builder's own parts, in words; empty if nothing was."""
+        with PauseGC():
+            return state_of(self.model)
+
+    def edited(self, now: ModelState | None = None) -> str:
+        """Return what was changed in the builder's own parts, in words; empty if nothing was.
+
+        ``now`` is the model's :meth:`state` where it is known.
+        """
         if self._edit or self._state is None or not self.is_built:
             return self._edit
-        return difference(self._state, state_of(self.model), self.stated)
+        return difference(self._state, now or self.state(), self.stated)
 
     def coefficients(self) -> tuple[FloatArray, float]:
         """Coefficients w (shape (p,)) and intercept b from the model's current values.
@@ -450,8 +458,13 @@ class Program:
         """
         self.change(values)
 
-    def change(self, values: Mapping[str, Any]) -> frozenset[str] | None:
-        """As :meth:`set`; the parts that changed in place, None where the model is another one."""
+    def change(
+        self, values: Mapping[str, Any], now: ModelState | None = None
+    ) -> frozenset[str] | None:
+        """As :meth:`set`; the parts that changed in place, None where the model is another one.
+
+        ``now`` is the model's :meth:`state` where it is known.
+        """
         charged = {term.name for term in self.statement.penalties}
         weights = {}
         if self.is_built or {*values} <= charged:
@@ -472,12 +485,12 @@ class Program:
         if not self.is_built:
             self._become(other)
             return None
-        parts = None
-        edit = self.edited()
+        parts, now = None, now or self.state()
+        edit = self.edited(now)
         user_parts = changes(self.model, self.stated) or edit
         # rules are made anew, and what was changed in them by hand would be lost
         rules = frozenset(name for name in self.stated if name.split(".")[0] == RULES)
-        held = not difference(self._state or {}, self.state(), rules)
+        held = not difference(self._state or {}, now, rules)
         held &= not re.search(rf"(?:^| ){RULES}[. ]", user_parts)
         if held and {*values} <= {*weights, *(_DERIVED if self.least else _NARROWED)}:
             self.require_apart()
@@ -631,6 +644,10 @@ def _by_identity(state: ModelState) -> ModelState:
 
 def difference(before: ModelState, now: ModelState, stated: frozenset[str] | None = None) -> str:
     """Return what differs between two states of a model's stated parts (all), in words."""
+    if len(before) == len(now):  # most often nothing differs at all
+        both = (chain.from_iterable(state.values()) for state in (before, now))
+        if all(map(is_, *both)):
+            return ""
     before, plain = _by_identity(before), ("variable", "parameter")
     for part, own, kind, *was in before.values():
         held = now[id(own)][3:] if id(own) in now else None

@@ -301,7 +301,7 @@ class Session:
         is compiled anew.
         """
         self.refresh()
-        parts = self.program.change(values)
+        parts = self.program.change(values, self.state)
         # rows of a user's own may speak of loss and penalty, whose entries change; a master of
         # tangents has entries of its intercepts
         own = bool(self.program.own_rows())
