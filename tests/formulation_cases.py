@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import brute
@@ -77,6 +77,25 @@ def enumerate_slim(d: Design, a: dict[str, Any]) -> brute.Optimum:
         max_terms=a.get("max_terms"),
         penalty=lambda w: c0 * sum(v != 0 for v in w) + c1 * sum(map(abs, w)),
     )
+
+
+def enumerate_auc(d: Design, a: dict[str, Any]) -> brute.Optimum:
+    """The least 1 - AUC and price of terms, pair by pair, a tie counting half."""
+    rows, c0 = brute.decimals(d.X), a.get("l0_penalty", 1e-3)
+    sides = [[k for k, y in enumerate(d.y) if y == side] for side in (1, -1)]
+    pairs = [(i, k, Fraction(d.weight[i]) * Fraction(d.weight[k])) for i, k in product(*sides)]
+    whole = sum(weight for *_, weight in pairs)
+
+    def objective(w: tuple[int, ...]) -> float:
+        totals = [sum(v * x for v, x in zip(w, row, strict=True)) for row in rows]
+        wrong = ((totals[k] > totals[i], totals[k] == totals[i], s) for i, k, s in pairs)
+        lost = sum(s * (2 * above + level) for above, level, s in wrong)
+        return float(lost / (2 * whole)) + c0 * sum(v != 0 for v in w)
+
+    every = product(range(a["coef_min"], a["coef_max"] + 1), repeat=d.shape[1])
+    few = [w for w in every if sum(v != 0 for v in w) <= a.get("max_terms", len(w))]
+    best = min(few, key=objective)
+    return brute.Optimum(objective(best), best, Fraction(0))
 
 
 def enumerate_ordered(d: Design, a: dict[str, Any]) -> brute.Optimum:

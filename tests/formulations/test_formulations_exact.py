@@ -13,6 +13,7 @@ import pytest
 from formulation_cases import (
     binned_design,
     bits,
+    enumerate_auc,
     enumerate_facets,
     enumerate_fused,
     enumerate_hinge,
@@ -129,6 +130,12 @@ CASES: dict[str, list[Case]] = {
             },
             bits,
             enumerate_risk,
+        ),
+    ],
+    "auc": [
+        Case({"coef_min": -2, "coef_max": 2}, integers, enumerate_auc),
+        Case(
+            {"coef_min": -3, "coef_max": 3, "max_terms": 2, "l0_penalty": 0.0}, bits, enumerate_auc
         ),
     ],
     "ordinal": [
