@@ -485,13 +485,8 @@ class Program:
         if not self.is_built:
             self._become(other)
             return None
-        parts, now = None, now or self.state()
-        edit = self.edited(now)
-        user_parts = changes(self.model, self.stated) or edit
-        # rules are made anew, and what was changed in them by hand would be lost
-        rules = frozenset(name for name in self.stated if name.split(".")[0] == RULES)
-        held = not difference(self._state or {}, now, rules)
-        held &= not re.search(rf"(?:^| ){RULES}[. ]", user_parts)
+        parts = None
+        edit, user_parts, held = self._edits(now or self.state())
         if held and {*values} <= {*weights, *(_DERIVED if self.least else _NARROWED)}:
             self.require_apart()
             stated = self.statement, other.statement
@@ -506,6 +501,16 @@ class Program:
         else:
             self._become(other)
         return parts
+
+    def _edits(self, now: ModelState) -> tuple[str, str, bool]:
+        """(Edit of the builder's parts, edit of any, whether the rules stand as they were made)."""
+        edit = self.edited(now)
+        user_parts = changes(self.model, self.stated) or edit
+        # rules are made anew, and what was changed in them by hand would be lost
+        rules = frozenset(name for name in self.stated if name.split(".")[0] == RULES)
+        held = not difference(self._state or {}, now, rules)
+        held &= not re.search(rf"(?:^| ){RULES}[. ]", user_parts)
+        return edit, user_parts, held
 
     def _check_weights(self, weights: Mapping[str, Any]) -> None:
         """Refuse a weight below 0, or below what ranges were derived from."""
