@@ -71,8 +71,7 @@ def add_hull_covers(program: Program, **options: Any) -> int:
     """
     import pyomo.environ as pyo
 
-    if program.conic:
-        raise NotApplicableError("a conic program has no errors to cover: state slim or ordinal")
+    _require_errors(program)
     model, session = program.model, Session(program)
     if model.component("hull_covers") is not None:
         raise NotApplicableError("the model has its hull covers: build the program anew for others")
@@ -85,6 +84,52 @@ def add_hull_covers(program: Program, **options: Any) -> int:
     )
     program.remember(edit, frozenset({"hull_covers"}))
     return len(columns)
+
+
+def broken_covers(program: Program) -> list[Any]:
+    """Return the hull covers that the values of a model break, for a callback of its solver.
+
+    Parameters
+    ----------
+    program : Program
+        As in :func:`add_hull_covers`. Its variables hold a point of the relaxation, as
+        ``cbGetNodeRel`` of Pyomo's ``gurobi_persistent`` leaves it there.
+
+    Returns
+    -------
+    list of Pyomo expressions
+        At most one per row, the one that is broken most first; no card breaks any, so that each may
+        be a cut at every node. Empty for a large table, the hinge loss, or ``pair_covers=False``.
+
+    Raises
+    ------
+    NotApplicableError
+        If the program is one of cones, or a variable has no value.
+    """
+    _require_errors(program)
+    parting = None if program.layout.parting is None else program.layout.parting(program.model)
+    if parting is None or parting.X.size > POLICY.cover_entries:
+        return []
+    held = parting.errors, parting.above, parting.below
+    if any(var is not None and var.value is None for part in held for var in part):
+        raise NotApplicableError("the model holds no values: solve its relaxation first")
+    errors, above, below = (
+        np.array([0.0 if v is None else v.value for v in part]) for part in held
+    )
+    broken = _broken(parting, errors, above, below, Clock())
+    broken.sort(key=lambda cover: cover.value)
+    rows = []
+    for cover in broken:
+        chosen = zip(held, (cover.rows, cover.above, cover.below), strict=True)
+        columns = [part[k] for part, places in chosen for k in places.tolist()]
+        rows.append(sum(var for var in columns if var is not None) >= 1)
+    return rows
+
+
+def _require_errors(program: Program) -> None:
+    """Refuse a program without errors of rows."""
+    if program.conic:
+        raise NotApplicableError("a conic program has no errors to cover: state slim or ordinal")
 
 
 def hull_covers(session: Session, options: Options) -> sparse.csr_array:

@@ -17,7 +17,7 @@ from milpscore.core.clock import Clock
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Claim, Termination
 from milpscore.formulations import eye, hinge, ordinal, slim
-from milpscore.solvers import add_hull_covers, load, policy, solve
+from milpscore.solvers import add_hull_covers, broken_covers, load, policy, solve
 from milpscore.solvers.hull_covers import hull_covers
 from milpscore.solvers.options import Options
 
@@ -169,3 +169,27 @@ def test_rounds_count_as_seconds_of_the_search(monkeypatch: pytest.MonkeyPatch) 
     result = solve(slim(*table(2), max_terms=2), "highs", progress=False)
     assert result.solve_seconds >= 1000.0
     assert all(point.seconds >= 1000.0 for point in result.trace)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_broken_covers_raise_the_relaxation_round_by_round(case: str) -> None:
+    program = slim(*table(3), **CASES[case])
+    best = solve(program, "tree", progress=False).objective
+    relaxed, bounds = program.relaxed(), []
+    relaxed.model.lazy = pyo.ConstraintList()
+    for _ in range(4):
+        bounds.append(solve(relaxed, "highs", progress=False).dual_bound)
+        rows = broken_covers(relaxed)
+        lacks = [1.0 - pyo.value(row.args[1]) for row in rows]  # 1 <= sum
+        assert lacks == pytest.approx(sorted(lacks, reverse=True))
+        assert all(lack > 0.0 for lack in lacks)
+        for row in rows:
+            relaxed.model.lazy.add(row)
+    assert bounds == sorted(bounds)
+    assert bounds[0] + 1e-6 < bounds[-1] <= best + 1e-9
+
+
+def test_a_model_without_values_breaks_nothing_yet() -> None:
+    with pytest.raises(NotApplicableError, match="holds no values"):
+        broken_covers(slim(*table(3)))
+    assert broken_covers(hinge(*table(3))) == []
