@@ -63,17 +63,16 @@ def timed_table(
     A table beyond memory gives the design that is merged within the cuts of ``times``, and nothing
     beside it.
     """
-    from milpscore.data import read_frame, survival_target
+    from milpscore.data import read_frame
     from milpscore.data.sources import at_size
 
     if data.counted:
         raise OptionError("counts of sites hold no times: give the table, or leave out --time")
     if at_size(data.data, rows=True):
         return _merged(data, times, bins), None, None, {}
-    frame = read_frame(data.data, **data.reading)
-    entry = None if data.entry is None else frame[data.entry]
-    X, event, cutting, given = read()
-    y = survival_target(event, frame[data.time], entry, data.positive)
+    X, event, cutting, given = read()  # which refuses columns that are not there
+    known = {**data.reading, **vars(data)}
+    y = _timed(data.data, read_frame(data.data, **data.reading), event, known)
     return X, y, cutting, {"sample_weight": given["sample_weight"]}
 
 
@@ -109,14 +108,33 @@ def _merged(data: DataOptions, times: Any, bins: Mapping[str, Any]) -> Design:
 
 def timed_target(data: Path, known: Mapping[str, Any], target: str | None) -> Any:
     """Return events, times and entries of a certificate's table as a structured array."""
-    from milpscore.data import read_frame, survival_target
+    from milpscore.data import read_frame
 
     options = "decimal", "encoding", "sheet", "na"
     reading = {name: known[name] for name in options if known.get(name)}
     frame = read_frame(data, **reading)
-    entry = None if known.get("entry") is None else frame[known["entry"]]
-    event = frame[target or known["target"]]
-    return survival_target(event, frame[known["time"]], entry, known.get("positive"))
+    return _timed(data, frame, frame[target or known["target"]], known)
+
+
+def _timed(data: Path, frame: pd.DataFrame, event: Any, known: Mapping[str, Any]) -> Any:
+    """Return events, times and entries as a structured array; refuse what is none by its line."""
+    import pandas as pd
+
+    from milpscore.data import survival_target
+    from milpscore.data.designs import refuse_lines
+
+    ends, entry, codec = frame[known["time"]], None, known.get("encoding") or "utf-8"
+    latest = pd.to_numeric(ends, errors="coerce")
+    bad = ~((latest > 0.0) & (latest < float("inf")))
+    refuse_lines(data, ends, bad, "value(s) that are no time above 0", codec)
+    if known.get("entry") is not None:
+        entry = frame[known["entry"]]
+        begun = pd.to_numeric(entry, errors="coerce")
+        bad = ~((begun >= 0.0) & (begun < latest))
+        refuse_lines(
+            data, entry, bad, "value(s) that are no entry, from 0 to below the time", codec
+        )
+    return survival_target(event, ends, entry, known.get("positive"))
 
 
 def survival_report(card: SurvivalCard) -> dict[str, Any]:

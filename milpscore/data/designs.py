@@ -340,11 +340,11 @@ def read_table(
         named = _without_spare(frame, named)
     y, weight = frame[taken[0]], frame[taken[-1]]
     short = next((each for each in said_of(frame) if each.startswith(_SHORT)), "")
-    _refuse_lines(source, y, y.isna(), "missing label(s)", encoding, short)
+    refuse_lines(source, y, y.isna(), "missing label(s)", encoding, short)
     if weights is not None:
         numbers = pd.to_numeric(weight, errors="coerce")
         bad = ~(numbers >= 0) | np.isinf(numbers)
-        _refuse_lines(source, weight, bad, "value(s) that can be no weight", encoding)
+        refuse_lines(source, weight, bad, "value(s) that can be no weight", encoding)
     if not ordered:
         y, said = (y, []) if written.get("as_spelled") else folded_labels(y)
         y = one_against_rest(y, positive, said)
@@ -454,7 +454,7 @@ def one_against_rest(y: pd.Series[Any], positive: Any, said: Sequence[str] = ())
     return y.astype(str).where(y.astype(str) == str(positive), rest)
 
 
-def _refuse_lines(
+def refuse_lines(
     source: Source, column: pd.Series[Any], bad: pd.Series[Any], what: str, encoding: str,
     why: str = "",
 ) -> None:  # fmt: skip
@@ -462,6 +462,8 @@ def _refuse_lines(
     rows = np.flatnonzero(bad.to_numpy())
     if not rows.size:
         return
+    first = column.iloc[rows[0]]
+    what += "" if pd.isna(first) else f", as {first}"
     unnumbered = not isinstance(source, str | PathLike) or is_file(source)
     unnumbered = unnumbered or Path(source).suffix in PACKED
     where = "row" if unnumbered else "line of the file"

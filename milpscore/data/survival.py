@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.design import (
@@ -135,7 +136,7 @@ def timed(
 ) -> SurvivalDesign:
     """Put checked times, (n,) each, in the place of a design's classes."""
     _refuse_lengths(len(base.y), event, time, entry)
-    _refuse(~np.isfinite(time), "a missing or infinite time", time)
+    _refuse(~np.isfinite(time), "no finite number as time", time)
     _refuse(~(time > 0.0), "a time that is not above 0", time)
     _refuse(~(entry >= 0.0), "an entry below 0", entry)
     _refuse(~(entry < time), "an entry at or after the time it ends", entry)
@@ -234,14 +235,20 @@ def events_of(values: Any, positive: Any = None) -> BoolArray:
 
 def times_of(name: str, values: Any) -> FloatArray:
     """Return finite times."""
-    found = pd.to_numeric(pd.Series(unmasked(values)), errors="coerce").to_numpy(np.float64)
-    _refuse(~np.isfinite(found), f"a missing or infinite {name}", found)
+    column = pd.Series(unmasked(values))
+    if column.dtype.kind in "mM":  # pandas would count nanoseconds
+        raise DataError(
+            f"{{{name}}} holds dates or spans of time: give numbers, say days since the start",
+            **{name: ...},
+        )
+    found = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
+    _refuse(~np.isfinite(found), f"no finite number as {name}", column.to_numpy())
     return found
 
 
 def labels_by_event(event: BoolArray) -> IntArray:
-    """Return two classes for bins to see, 0 or 1: events; where all rows have one, nothing."""
-    return event.astype(np.int64) if not event.all() else np.arange(len(event)) % 2
+    """Return two classes for bins to see, 0 or 1: events; nothing, where all rows are alike."""
+    return np.where(event.any() and not event.all(), event, np.arange(len(event)) % 2)
 
 
 def cuts_of(times: Any, ends: FloatArray, weight: FloatArray) -> FloatArray:
@@ -275,12 +282,12 @@ def cuts_of(times: Any, ends: FloatArray, weight: FloatArray) -> FloatArray:
     return cuts
 
 
-def _refuse(bad: BoolArray, what: str, values: FloatArray) -> None:
+def _refuse(bad: BoolArray, what: str, values: npt.NDArray[Any]) -> None:
     """Raise DataError if some rows are bad."""
     rows = np.flatnonzero(bad).tolist()
     if rows:
         raise DataError(
-            f"{len(rows)} row(s) have {what} (first {values[rows[0]]:g}), row(s) {listing(rows)}: "
+            f"{len(rows)} row(s) have {what} (first {values[rows[0]]}), row(s) {listing(rows)}: "
             "correct or drop them"
         )
 

@@ -102,6 +102,47 @@ def test_bad_calls_say_what_to_do(table, arguments, words):
     assert words in " ".join(done.stderr.split())
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        (
+            "years",
+            0,
+            "'years' has 1 value(s) that are no time above 0, as 0.0, in line of the file 5",
+        ),
+        ("years", "unknown", "that are no time above 0, as unknown, in line of the file 5"),
+        ("years", "2026-03-01", "that are no time above 0, as 2026-03-01, in line of the file 5"),
+        ("years", None, "'years' has 1 value(s) that are no time above 0, in line of the file 5"),
+        (
+            "came",
+            1e9,
+            "'came' has 1 value(s) that are no entry, from 0 to below the time, as 1000000000.0",
+        ),
+        ("came", -1, "as -1.0, in line of the file 5"),
+    ],
+)
+def test_bad_times_are_named_by_their_lines(table, tmp_path, column, value, words):
+    frame = pd.read_csv(table).astype({column: object})
+    frame.loc[3, column] = value
+    frame.to_csv(path := tmp_path / "bad.csv", index=False)
+    done = run("fit", path, "--time", "years", "--event", "died", "--entry", "came", "--id", "id")
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.split())
+
+
+def test_an_entry_that_is_no_column_is_refused(table):
+    done = run("fit", table, "--time", "years", "--event", "died", "--entry", "cane")
+    assert done.exit_code == 2
+    assert "there is no column 'cane'; did you mean 'came'" in done.stderr
+
+
+def test_rows_without_any_event_are_refused_as_such(table, tmp_path):
+    pd.read_csv(table).assign(died=0).to_csv(path := tmp_path / "bad.csv", index=False)
+    done = run("fit", path, "--time", "years", "--event", "died", "--drop", "came,id")
+    assert done.exit_code == 2
+    assert "no row with weight has an event" in done.stderr
+
+
 def test_other_commands_say_what_such_a_card_lacks(table, tmp_path):
     card = tmp_path / "card.json"
     given = "--time", "years", "--event", "died", "--drop", "came,id", "--heuristic"

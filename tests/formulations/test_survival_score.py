@@ -212,7 +212,10 @@ def test_columns_are_named():
     ("change", "words"),
     [
         ({"time": [0.0, 1.0, 2.0, 3.0]}, "not above 0"),
-        ({"time": [np.nan, 1.0, 2.0, 3.0]}, "missing or infinite"),
+        ({"time": [np.nan, 1.0, 2.0, 3.0]}, "no finite number as time"),
+        ({"time": ["1", "2", "3", "unknown"]}, r"no finite number as time \(first unknown\)"),
+        ({"time": pd.date_range("2026-01-01", periods=4)}, "holds dates or spans"),
+        ({"time": pd.to_timedelta([1, 2, 3, 4], "D")}, "holds dates or spans"),
         ({"event": [0, 0, 0, 0]}, "no row with weight has an event"),
         ({"event": [0, 2, 1, 0]}, "use 1 or True"),
         ({"event": [0, None, 1, 0]}, "missing"),
