@@ -87,18 +87,28 @@ def concordance(event: Any, time: Any, totals: Any) -> float:
 
     Raises
     ------
+    DataError
+        No event comes before another row's time: no two rows have an order.
     MissingDependencyError
         scikit-survival is not installed.
     """
     measures = optional("sksurv.metrics", CONCORDANCE_NEEDS)
+    event, time = np.asarray(event, dtype=bool), np.asarray(time, dtype=np.float64)
+    first = time[event].min(initial=np.inf)
+    if not (np.where(event, time > first, time >= first)).any():
+        raise DataError("no event comes before another row's time: Harrell's C is not defined")
     found = measures.concordance_index_censored(event, time, np.asarray(totals, dtype=float))
     return float(found[0])
 
 
 def concordance_of(design: SurvivalDesign, totals: Any) -> float:
-    """:func:`concordance` on a design's rows; NaN where scikit-survival is not installed."""
-    known = find_spec("sksurv") is not None
-    return concordance(design.event, design.time, totals) if known else math.nan
+    """:func:`concordance` on a design's rows; NaN without scikit-survival, or if not defined."""
+    if find_spec("sksurv") is None:
+        return math.nan
+    try:
+        return concordance(design.event, design.time, totals)
+    except DataError:
+        return math.nan
 
 
 def auc_variance(y: npt.ArrayLike, scores: npt.ArrayLike) -> float:

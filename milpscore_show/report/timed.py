@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import BoolArray, FloatArray
-from milpscore.core.errors import optional
+from milpscore.core.errors import DataError, optional
 from milpscore.core.writing import write_text
 from milpscore.data import apply_columns, survival_target
 from milpscore.data.survival import entries_of, structured
@@ -118,30 +120,29 @@ def survival_report(
 def order_of(rows: TimedRows) -> Lines:
     """Concordance, Brier scores and AUC at the stated times, by scikit-survival."""
     metrics, card = _module("sksurv.metrics", "scikit-survival"), rows.card
-    y = survival_target(rows.event, rows.time)
-    last = min(card.cuts[-1], float(rows.time.max()))
-    inside = [t for t in card.times if rows.time.min() < t < rows.time.max()]
+    y, time, totals = survival_target(rows.event, rows.time), rows.time, rows.totals
+    last = min(card.cuts[-1], float(time.max()))
+    harrell = partial(concordance, rows.event, time, totals)
+    uno = partial(metrics.concordance_index_ipcw, y, y, totals, tau=last)
     found = [
-        ["Rows, events", "", f"{len(rows.time)}, {int(rows.event.sum())}"],
-        ["C, Harrell", "", _four(
-            metrics.concordance_index_censored(y["event"], y["time"], rows.totals)[0]
-        )],
-        ["C, Uno", f"up to {number(last)}", _four(
-            metrics.concordance_index_ipcw(y, y, rows.totals, tau=last)[0]
-        )],
-    ]  # fmt: skip
-    for t in inside:
-        area, _ = metrics.cumulative_dynamic_auc(y, y, rows.totals, [t])
-        found.append(["AUC", f"at {number(t)}", _four(float(area[0]))])
-    grid = np.unique(np.quantile(rows.time[rows.event], np.linspace(0.1, 0.9, 30)))
-    grid = grid[(grid > rows.time.min()) & (grid < rows.time.max()) & (grid <= card.cuts[-1])]
+        ["Rows, events", "", f"{len(time)}, {int(rows.event.sum())}"],
+        ["C, Harrell", "", _defined(harrell)],
+        ["C, Uno", f"up to {number(last)}", _defined(uno)],
+    ]
+    for t in (t for t in card.times if time.min() < t < time.max()):
+        area = partial(metrics.cumulative_dynamic_auc, y, y, totals, [t])
+        found.append(["AUC", f"at {number(t)}", _defined(area)])
+    ends = time[rows.event]
+    grid = np.unique(np.quantile(ends, np.linspace(0.1, 0.9, 30))) if len(ends) else ends
+    grid = grid[(grid > time.min()) & (grid < time.max()) & (grid <= card.cuts[-1])]
     if len(grid) > 1:
         span = f"{number(grid[0])} to {number(grid[-1])}"
-        mean = metrics.integrated_brier_score(y, y, 1.0 - card.risks(rows.totals, grid), grid)
-        alike = kaplan_meier(rows.time, rows.event, rows.entry, np.ones(len(rows.time)), grid)
-        none = metrics.integrated_brier_score(y, y, np.tile(alike, (len(y), 1)), grid)
-        found.append(["Brier score, integrated", span, _four(mean)])
-        found.append(["the same, one curve for all", span, _four(none)])
+        score = partial(metrics.integrated_brier_score, y, y)
+        mean = _defined(partial(score, 1.0 - card.risks(totals, grid), grid))
+        alike = kaplan_meier(time, rows.event, rows.entry, np.ones(len(time)), grid)
+        none = _defined(partial(score, np.tile(alike, (len(y), 1)), grid))
+        found.append(["Brier score, integrated", span, mean])
+        found.append(["the same, one curve for all", span, none])
     if rows.entry.any():
         found.append(["These figures leave out of account when rows came", "", ""])
     return [["Figure", "", "Value"], *found]
@@ -149,15 +150,14 @@ def order_of(rows: TimedRows) -> Lines:
 
 def calibration_of(rows: TimedRows, time: float) -> Lines:
     """Stated risks beside Kaplan and Meier's with their 95 % intervals, by lifelines."""
-    fitter, risks = _module("lifelines").KaplanMeierFitter, rows.card.risks(rows.totals, [time])
+    risks = rows.card.risks(rows.totals, [time])
     found: Lines = [["Totals", "Rows", "stated", "seen", "95 %"]]
     for totals, own in rows.thirds:
-        fit = fitter().fit(rows.time[own], rows.event[own], timeline=[time], entry=rows.entry[own])
-        low, high = 1.0 - fit.confidence_interval_survival_function_.to_numpy()[-1][::-1]
-        found.append([
-            totals, str(int(own.sum())), f"{risks[own].mean():.1%}",
-            f"{1.0 - float(fit.predict(time)):.1%}", f"{low:.1%} to {high:.1%}",
-        ])  # fmt: skip
+        fit, seen = _curve(rows, own, timeline=[time]), ["", ""]
+        if rows.time[own].max() >= time:  # beyond, lifelines draws the last share on
+            low, high = 1.0 - fit.confidence_interval_survival_function_.to_numpy()[-1][::-1]
+            seen = [f"{1.0 - float(fit.predict(time)):.1%}", f"{low:.1%} to {high:.1%}"]
+        found.append([totals, str(int(own.sum())), f"{risks[own].mean():.1%}", *seen])
     return found
 
 
@@ -165,7 +165,7 @@ def proportionality_of(rows: TimedRows) -> Lines:
     """Schoenfeld's residuals against time, line by line, of Cox's model of the lines."""
     found: Lines = [["Line", "", "Hazard ratio, free", "p"]]
     lines = rows.lines.loc[:, rows.lines.nunique() > 1]
-    if not len(lines.columns):
+    if not len(lines.columns) or not rows.event.any():
         return found
     lifelines, statistics = _module("lifelines"), _module("lifelines.statistics", "lifelines")
     frame, late = lines.assign(_time=rows.time, _event=rows.event), {}
@@ -178,7 +178,9 @@ def proportionality_of(rows: TimedRows) -> Lines:
         ps = dict(zip(tests.name, np.atleast_1d(tests.p_value).tolist(), strict=True))
     ratios = np.exp(model.params_)
     for name in map(str, lines.columns):
-        found.append([name, "", f"{ratios[name]:.2f}", f"{ps[name]:.3f}" if ps else "not tested"])
+        p = ps.get(name, math.nan)
+        tested = "not tested" if math.isnan(p) else f"{p:.3f}"
+        found.append([name, "", f"{ratios[name]:.2f}", tested])
     if late:
         found.append(["Rows that come late leave no residuals to test by", "", "", ""])
     return found
@@ -194,7 +196,7 @@ def subgroups_of(rows: TimedRows, X: Any, by: Any) -> tuple[str, Lines]:
     for level, own in splitter(values)(values):
         time, event, weight = rows.time[own], rows.event[own], np.ones(int(own.sum()))
         free = kaplan_meier(time, event, rows.entry[own], weight, rows.card.times)
-        order = _four(concordance(event, time, rows.totals[own])) if event.any() else ""
+        order = _defined(partial(concordance, event, time, rows.totals[own]))
         each = [
             text
             for stated, seen in zip(risks[own].mean(axis=0), 1.0 - free, strict=True)
@@ -206,12 +208,11 @@ def subgroups_of(rows: TimedRows, X: Any, by: Any) -> tuple[str, Lines]:
 
 def curves_of(rows: TimedRows) -> str:
     """Kaplan and Meier's curves by thirds of the totals, rows at risk below, by lifelines."""
-    lifelines, plotting = _module("lifelines"), _module("lifelines.plotting", "lifelines")
+    plotting = _module("lifelines.plotting", "lifelines")
     figure, ax = axes()
     fits = []
     for (totals, own), colour in zip(rows.thirds, PALETTE, strict=False):
-        fit = lifelines.KaplanMeierFitter(label=f"total {totals}")
-        fit.fit(rows.time[own], rows.event[own], entry=rows.entry[own])
+        fit = _curve(rows, own, label=f"total {totals}")
         fits.append(fit.plot_survival_function(ax=ax, color=colour) and fit)
     ax.set_ylim(0.0, 1.0)
     plotting.add_at_risk_counts(*fits, ax=ax, rows_to_show=["At risk"])
@@ -251,8 +252,28 @@ def benefit_of(rows: TimedRows, time: float) -> str:
     return chart_of(figure, "fig-benefit", "Decision curve", said).svg
 
 
-def _four(value: float) -> str:
-    return f"{value:.4f}"
+def _curve(rows: TimedRows, own: BoolArray, **given: Any) -> Any:
+    """Return Kaplan and Meier's curve of some rows, by lifelines."""
+    refused = _module("lifelines.exceptions", "lifelines").StatError
+    try:
+        return _module("lifelines").KaplanMeierFitter().fit(
+            rows.time[own], rows.event[own], entry=rows.entry[own], **given
+        )  # fmt: skip
+    except refused as error:
+        raise DataError(
+            f"too few rows are seen at once for a curve of those with equal totals ({error}): give "
+            "more rows, or leave out the entries"
+        ) from error
+
+
+def _defined(measure: Callable[[], Any]) -> str:
+    """Return a figure, the first where there are several, or that the rows do not define it."""
+    try:
+        found = measure()
+    except ValueError:  # so scikit-survival says it
+        return "not defined"
+    value = float(np.ravel(found[0] if isinstance(found, tuple) else found)[0])
+    return "not defined" if math.isnan(value) else f"{value:.4f}"
 
 
 def _module(name: str, package: str = "") -> Any:

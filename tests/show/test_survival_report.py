@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from milpscore.cli.app import app
 from milpscore.core.errors import DataError, MissingDependencyError
-from milpscore.data import survival_target
+from milpscore.data import make_survival_design, survival_target
 from milpscore.estimators import SurvivalScoreEstimator
+from milpscore.metrics import concordance, concordance_of
 from milpscore_show.report import survival_report, timed
 from tests.survival_cases import small_times
 
@@ -97,6 +98,42 @@ def test_figures_are_those_of_the_packages(rows, tmp_path):
     lines = timed.calibration_of(given, 1.2)
     assert sum(int(line[1]) for line in lines[1:]) == 150
     assert len(timed.proportionality_of(given)) == 1 + len(given.lines.columns)
+
+
+_ODD = {
+    "all times are one": lambda y: (y["event"], np.full(150, 1.0)),
+    "no event": lambda y: (np.zeros(150, dtype=bool), y["time"]),
+    "the last row alone has an event": lambda y: (y["time"] == y["time"].max(), y["time"]),
+    "all times lie beyond the card": lambda y: (y["event"], 1000.0 + y["time"]),
+}
+
+
+@needs_both
+@pytest.mark.parametrize("odd", list(_ODD))
+def test_figures_that_odd_rows_do_not_define_are_said_to_be_so(rows, odd):
+    model, X, y = rows
+    event, time = _ODD[odd](y)
+    page = survival_report(model.card_, X, survival_target(event, time), by="c")
+    assert "not defined" in page
+    assert not re.search(r"\bnan\b", page)
+
+
+@needs_both
+def test_no_share_is_drawn_on_beyond_the_last_time_that_rows_were_seen(rows):
+    model, X, y = rows
+    event, time = y["event"] & (y["time"] <= 0.9), np.minimum(y["time"], 0.9)
+    given = timed.TimedRows.of(model.card_, X, survival_target(event, time), None)
+    assert {tuple(line[3:]) for line in timed.calibration_of(given, 1.2)[1:]} == {("", "")}
+    assert all(line[3] for line in timed.calibration_of(given, 0.6)[1:])
+
+
+@needs_both
+def test_rows_without_an_order_are_refused_or_unknown(rows):
+    _, X, _ = rows
+    design = make_survival_design(X, time=np.full(150, 2.0), event=np.ones(150))
+    with pytest.raises(DataError, match="not defined"):
+        concordance(design.event, design.time, X["a"])
+    assert np.isnan(concordance_of(design, X["a"]))
 
 
 @needs_both
