@@ -360,9 +360,10 @@ def _check_sampled(name: str, fitting: Mapping[str, Any]) -> None:
     """Refuse what a sample cannot bound."""
     loss = fitting.get("loss", "logistic")
     if name not in ("risk_score", "slim") or getattr(loss, "name", loss) != "logistic":
+        asked = f"{name} with {loss} loss" if name == "risk_score" else name
         raise FormulationError(
             "a bound from a sample is there for risk-score with logistic loss, and for slim:"
-            f" {name} with {loss} loss has none"
+            f" {asked} has none"
         )
     if fitting.get("penalty") == "binarsity":
         raise FormulationError(

@@ -95,9 +95,9 @@ def _basis(
     if not (target := target or source.get("target")):
         raise Refused("the certificate does not name the column of the labels: give --target")
     if len(source.get("levels") or ()) > 2:
-        raise Refused("it is of ordered classes, which 'milpscore verify' takes apart, not this")
+        raise Refused("it is of ordered classes: only 'milpscore verify' proves those")
     if source.get("pairs"):
-        raise Refused("it is of pairs of rows, which 'milpscore verify' makes, not this")
+        raise Refused("it is of pairs of rows: only 'milpscore verify' proves those")
     raw = Table(csv, source.get("encoding", "utf-8"), source.get("decimal", "."))
     cards, named = Cards(content["cards"], len(specs)), weights or source.get("weights_column")
     if named == "":

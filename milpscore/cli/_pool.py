@@ -244,7 +244,7 @@ def _certify(front: Front, folder: Path, source: dict[str, Any], progress: bool 
         began = time.perf_counter()
         made = front.certificate(k, source=source, progress=progress)
         made.to_json(path)
-        say_evidence(path, made.evidence, time.perf_counter() - began, progress is False)
+        say_evidence(path, made, time.perf_counter() - began, progress is False)
 
 
 def _report(found: Pool | Front) -> dict[str, Any]:
@@ -298,13 +298,17 @@ def _print_pool(pool: Pool) -> None:
         advice = ": loosen the constraints, the ranges or --max-terms" if pool.complete else ""
         console.print(f"No card: {pool.missing}{advice}.")
         return
-    total, kinds = len(pool), int(pool.table["decisions"].nunique())
-    many = "1 card" if total == 1 else f"{total} cards ({kinds} of them answer differently)"
+    statement, total = pool.statement, len(pool)
+    timed, paired = hasattr(statement.design, "time"), statement.formulation == "auc"
+    kinds = int(pool.table["scores" if timed else "decisions"].nunique())
+    does = "score" if timed else "order" if paired else "answer"
+    ways = "1 way" if kinds == 1 else f"{kinds} ways"
+    many = "1 card" if total == 1 else f"{total} cards, which {does} the rows in {ways},"
     near = f"within {100 * pool.epsilon:g} % of {pool.optimum:.6f}"
     console.print(f"{many} {near}: {pool.missing}.\n")
     rows = pool.table.head(_SHOWN).to_dict("records")
     for row, card in zip(rows, pool.cards, strict=False):
-        row.update(_printed(pool.statement, card))
+        row.update(_printed(statement, card))
     columns = {
         "objective": PrintedColumn("objective", "{:.6f}"),
         "loss": PrintedColumn("loss", "{:.6f}"),
@@ -312,6 +316,8 @@ def _print_pool(pool: Pool) -> None:
         "cut": PrintedColumn("positive from"),
         "card": PrintedColumn("card", words=True),
     }
+    if timed:  # a total of times decides nothing
+        del columns["cut"]
     console.print(table(rows, columns))
     if total > _SHOWN:
         console.print(f"... and {total - _SHOWN} more; --out FILE saves them all.")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from milpscore.certificate import Certificate
     from milpscore.core.design import Design
     from milpscore.core.program import Program
     from milpscore.core.result import Result
@@ -271,15 +272,16 @@ def save_certificate(
     began = time.perf_counter()
     made = certify(program, result, source=source, progress=progress)
     made.to_json(path)
-    say_evidence(path, made.evidence, time.perf_counter() - began, progress is False)
+    say_evidence(path, made, time.perf_counter() - began, progress is False)
     return made.bound_source == "evidence"
 
 
-def say_evidence(path: Path, evidence: Mapping[str, Any], took: float, quiet: bool) -> None:
+def say_evidence(path: Path, made: Certificate, took: float, quiet: bool) -> None:
     """Say that a certificate was saved, with what evidence, and what verifying it will cost."""
     from milpscore.certificate import PROOF_SECONDS
     from milpscore_check.proof import CELLS
 
+    evidence, data = made.evidence, made.data
     if evidence["kind"] == "none":
         reason = evidence.get("reason", "")
         cost = f"none ({reason}): 'milpscore verify' solves again, for at most {PROOF_SECONDS:g} s"
@@ -287,10 +289,12 @@ def say_evidence(path: Path, evidence: Mapping[str, Any], took: float, quiet: bo
         leaves = max(sum(not isinstance(entry, list) for entry in evidence["tree"]), 1)
         # the engine lists choices of columns, the checker counts each again in plain Python
         counts = took >= 1.0 and CELLS in evidence["tree"]
-        cost = (
-            f"leaves ({leaves:,}), found in {took:.2g} s: 'milpscore verify' and milpscore-check "
-            f"{'can take ten times as long and more' if counts else 'take about as long at most'}"
-        )
+        alone = len(data.get("levels") or ()) > 2 or data.get("pairs")  # the checker reads rows
+        readers = f"'milpscore verify'{'' if alone else ' and milpscore-check'}"
+        often = "ten times as long and more" if counts else "about as long at most"
+        can = "can take" if counts else "takes" if alone else "take"
+        cost = f"leaves ({leaves:,}), found in {took:.2g} s: {readers} {can} {often}"
+        cost += "; milpscore-check does not read it" if alone else ""
     say(f"The certificate was saved in {path}; evidence: {cost}.", quiet)
 
 

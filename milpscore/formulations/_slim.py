@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -43,6 +43,7 @@ class _Units:
     unit: Fraction
     gap: float
     on_grid: bool
+    paired: bool = False
 
     def scale(self, X: FloatArray) -> FloatArray:
         """Return the rows in these units."""
@@ -53,8 +54,13 @@ class _Units:
         """The cards that the bound covers if there is no grid."""
         if self.on_grid:
             return ""
+        where = f"whose negative totals stay {self.gap:g} below T"
+        if self.paired:
+            where = (
+                f"whose totals differ between the classes by {self.gap:g} or more, or not at all"
+            )
         return (
-            f"among cards whose negative totals stay {self.gap:g} below T; "
+            f"among cards {where}; "
             "bin the columns, or round decimals (X.round(2)), for a bound over all cards"
         )
 
@@ -157,6 +163,7 @@ def errors_program(
     """State cards of the fewest errors on the rows of a design."""
     rows = design.merged
     units = _choose_units(design, ranges.totals(rows.X), threshold_gap)
+    units = replace(units, paired=design.unpaired is not design)
     grid_rows = units.scale(rows.X)
     smallest, largest = ranges.totals(grid_rows)
     rule = _intercept_rule(rows, smallest, largest, units, intercept_bounds)

@@ -18,7 +18,15 @@ from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
 from milpscore.pools._front import sharpened
-from milpscore.pools.nearly_best import Pool, answers_of, intercepts_of, points_of, risks_of
+from milpscore.pools.nearly_best import (
+    Pool,
+    answers_of,
+    intercepts_of,
+    is_positive,
+    points_of,
+    risks_of,
+)
+from milpscore.scorecard.certified import unpaired_card
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 
@@ -78,10 +86,13 @@ def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
         The pool's cards decide nothing, as those of times to an event, or its rows are merged.
     """
     statement = pool.statement
-    design = statement.design
+    design, cards = statement.design.unpaired, pool.cards
     if getattr(statement.loss, "coupled", False):
         raise NotApplicableError("cards of times to an event decide nothing: there are no gaps")
     codes, names = checked_groups(design, by)
+    paired = design is not statement.design
+    if paired:  # cards of an AUC answer from the total of the fewest errors
+        cards = tuple(unpaired_card(design, card.coefficients) for card in cards)
     sides = {
         "selection": np.ones(len(codes), dtype=bool), "tpr": design.y > 0, "fpr": design.y < 0
     }  # fmt: skip
@@ -90,12 +101,16 @@ def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
         for name, own in sides.items()
     }
     gaps = {name: np.empty(len(pool)) for name in get_args(GapKind)}
-    points, intercepts = points_of(pool.cards, design.shape[1]), intercepts_of(pool.cards)
+    points, intercepts = points_of(cards, design.shape[1]), intercepts_of(cards)
     width = max(1, 4_000_000 // len(codes))  # of bounded memory
     for first in range(0, len(pool), width):
         part = slice(first, first + width)
         scores = design.X @ points[part].T.astype(np.float64) + intercepts[part]
-        answers = answers_of(statement, pool.cards[part], scores)
+        answers = (
+            is_positive(scores, design.step)
+            if paired
+            else answers_of(statement, cards[part], scores)
+        )
         for name, own in weights.items():
             gaps[name][part] = _spread(own, answers)
         gaps["calibration"][part] = _miscalibrated(pool, part, scores, weights)

@@ -439,8 +439,9 @@ def _chosen_decision(card: Scorecard) -> tuple[str, ...]:
     if not by or card.fitted_threshold is None:
         return ()
     if card.risk is None:
-        fitted = exact_number(card.fitted_rule.threshold)
-        end = f"; what is claimed and proved speaks of total ≥ {fitted}"
+        of = f"total ≥ {exact_number(card.fitted_rule.threshold)}"
+        of = "the points alone" if card.certificate.get("formulation") == "auc" else of
+        end = f"; what is claimed and proved speaks of {of}"
     else:
         negative, positive = class_names(card)
         end = f"; high risk is answered by {positive}, low risk by {negative}"

@@ -33,6 +33,8 @@ from milpscore.data import read_frame
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.engine import Line
 from milpscore_check.__main__ import main
+from milpscore_check.report import check as check_file
+from milpscore_check.values import Refused
 
 
 def run(*arguments: object) -> Any:
@@ -135,6 +137,22 @@ def test_evidence_is_said_where_a_named_file_keeps_it(data: Path, tmp_path: Path
     done = run(*fit, "--certificate", proof)
     assert "'milpscore verify' and milpscore-check take about as long at most" in done.stderr
     assert "(bound: evidence, in proof.json)" in run("card", card).stdout
+
+
+@pytest.mark.parametrize("formulation", ["auc", "ordinal"])
+def test_who_reads_the_evidence_is_said(tmp_path: Path, formulation: str) -> None:
+    path, proof = tmp_path / "t.csv", tmp_path / "proof.json"
+    rows = {"a": [0, 0, 1, 1, 2, 2, 3, 3], "b": [0, 1] * 4, "ill": [0, 0, 0, 1, 1, 1, 1, 1]}
+    if formulation == "ordinal":
+        rows["ill"] = [0, 0, 1, 0, 1, 2, 2, 2]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    given = "fit", path, "--target", "ill", "--formulation", formulation, "--max-terms", 1
+    done = run(*given, "--no-check", "--certificate", proof)
+    assert done.exit_code == 0, done.output
+    said = "'milpscore verify' takes about as long at most; milpscore-check does not read it."
+    assert said in done.stderr
+    with pytest.raises(Refused, match="only 'milpscore verify' proves those"):
+        check_file(path, proof, "ill")
 
 
 def test_progress_shows_no_bound_below_0() -> None:

@@ -51,6 +51,18 @@ def test_the_json_is_what_python_answers(data: Path, formulation: str) -> None:
     assert said["design_columns"] == list(found.statement.design.names)
 
 
+def test_a_pool_of_the_largest_auc_has_gaps_between_groups(data: Path) -> None:
+    frame = pd.read_csv(data)
+    column = frame.columns.drop("ill")[0]
+    given = "--formulation", "auc", "--max-terms", 2, "--epsilon", 0.2, "--by", column
+    done = run("pool", data, "--target", "ill", *given)
+    assert done.exit_code == 0, done.output
+    assert "order the rows in" in done.stdout
+    assert "Gap of selection between groups" in done.stdout
+    refused = run("fit", data, "--target", "ill", "--formulation", "auc", "--sample", 20)
+    assert "and for slim: auc has none" in refused.stderr
+
+
 def test_a_person_reads_cards_and_ranges(data: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "pool.csv", tmp_path / "pool.png"
     done = run("pool", data, "--target", "ill", "--max-terms", 2, "--epsilon", 0.4,
@@ -58,7 +70,7 @@ def test_a_person_reads_cards_and_ranges(data: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     for text in (
         "complete, no card is missing",
-        "answer differently",
+        "cards, which answer the rows in",
         "rise of the loss",
         "smoker",
     ):

@@ -143,6 +143,14 @@ def test_rows_without_any_event_are_refused_as_such(table, tmp_path):
     assert "no row with weight has an event" in done.stderr
 
 
+def test_a_pool_of_times_names_no_decision(table):
+    given = "--time", "years", "--event", "died", "--drop", "came,id", "--max-terms", 1
+    done = run("pool", table, *given, "--epsilon", 0.1)
+    assert done.exit_code == 0, done.output
+    assert "cards, which score the rows in" in done.stdout
+    assert "positive from" not in done.stdout
+
+
 def test_other_commands_say_what_such_a_card_lacks(table, tmp_path):
     card = tmp_path / "card.json"
     given = "--time", "years", "--event", "died", "--drop", "came,id", "--heuristic"

@@ -20,6 +20,7 @@ from milpscore.core.result import Claim
 from milpscore.data import Binner, PairDesign, make_design, make_pair_design
 from milpscore.estimators import FormulationClassifier
 from milpscore.formulations import auc
+from milpscore.pools import group_gaps, pool
 from milpscore.pools.redraws import CardsAgain
 from milpscore.scorecard import Scorecard, certified_card
 from milpscore.solvers import solve
@@ -217,6 +218,39 @@ def test_rules_of_points_speak_of_the_rows() -> None:
     best = min(1.0 - area(X, y, weight, w) for w in EVERY if fits(w))
     assert result.claim is Claim.OPTIMAL
     assert result.objective == pytest.approx(best, abs=1e-9)
+
+
+def test_of_a_threshold_chosen_afterwards_nothing_is_said_to_be_proved() -> None:
+    X, y, weight = table(2)
+    program = auc(X, y, sample_weight=weight, **ASKED)
+    given: dict[str, Any] = {"statement": program.statement, "threshold_by": "cost=50:1"}
+    card = certified_card(program.statement.design, solve(program, progress=False), **given)
+    assert "what is claimed and proved speaks of the points alone." in str(card)
+
+
+def test_without_a_grid_the_claim_speaks_of_differences_of_totals() -> None:
+    X, y, _ = table(2)
+    caveat = auc(X, y, threshold_gap=0.5).statement.caveat
+    assert caveat.startswith("among cards whose totals differ between the classes by 0.5 or more, ")
+
+
+def test_gaps_between_groups_are_those_of_the_printed_cards() -> None:
+    X, y, _ = table(1)
+    X = X.assign(a=2 * X["a"] + 1, b=2 * X["b"] + 1, c=2 * X["c"] + 1)  # of whole differences of 2
+    found = pool(auc(X, y, **ASKED), epsilon=1.0, progress=False)
+    by = np.arange(16) % 2
+    gaps = group_gaps(found, by)
+    assert len(gaps) == len(found) > 2
+    for card, selection in zip(found.cards, gaps["selection"], strict=True):
+        totals = X.to_numpy() @ card.coefficients
+        cuts = [totals >= T for T in np.unique([*totals, totals.max() + 1])]
+        least = min((cut != (y == "yes")).sum() for cut in cuts)
+        spreads = [
+            abs(cut[by == 0].mean() - cut[by == 1].mean())
+            for cut in cuts
+            if (cut != (y == "yes")).sum() == least
+        ]
+        assert np.isclose(spreads, selection).any()
 
 
 @pytest.mark.parametrize(
