@@ -350,6 +350,9 @@ def update_command(
     if not isinstance(loaded, Scorecard):
         raise OptionError("only cards of two answers can be updated")
     known = {**loaded.certificate, "classes": loaded.classes, **written.reading}
+    negative, positive = loaded.classes
+    if negative == f"not {positive}":  # one of three and more classes against the rest
+        known["positive"] = positive
     X, y, weights = table_again(
         known, data, target, loaded, missing=known.get("missing", "error"),
         memory_limit=written.reading_memory,

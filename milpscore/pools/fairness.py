@@ -17,6 +17,7 @@ from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
+from milpscore.data.ordinal import OrdinalDesign
 from milpscore.pools._front import sharpened
 from milpscore.pools.nearly_best import (
     Pool,
@@ -120,6 +121,8 @@ def group_gaps(pool: Pool, by: Any) -> pd.DataFrame:
 
 def checked_groups(design: Design, by: Any) -> tuple[IntArray, list[Any]]:
     """Return each row's group as a number, (n,), and the groups; see :func:`group_gaps`."""
+    if isinstance(design, OrdinalDesign) and design.gaps:
+        raise NotApplicableError("gaps between groups are of two answers, not of ordered classes")
     if design.counts is not None:
         raise NotApplicableError("the rows of this table are merged: their groups are not known")
     codes, names = pd.factorize(np.asarray(by), use_na_sentinel=False)

@@ -59,6 +59,10 @@ def test_a_pool_of_the_largest_auc_has_gaps_between_groups(data: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "order the rows in" in done.stdout
     assert "Gap of selection between groups" in done.stdout
+    frame.assign(ill=np.arange(len(frame)) % 3).to_csv(data.parent / "three.csv", index=False)
+    given = "--target", "ill", "--formulation", "ordinal", "--by", column
+    refused = run("pool", data.parent / "three.csv", *given)
+    assert "gaps between groups are of two answers" in refused.stderr
     refused = run("fit", data, "--target", "ill", "--formulation", "auc", "--sample", 20)
     assert "and for slim: auc has none" in refused.stderr
 

@@ -40,6 +40,19 @@ def files(tmp_path_factory):
     return card, paths[1]
 
 
+def test_a_card_of_one_label_against_the_rest_is_updated(files, tmp_path):
+    _, new = files
+    frame = pd.read_csv(new)
+    frame["ill"] = frame["ill"].where(frame["pain"] > 0, "perhaps")
+    frame.to_csv(table := tmp_path / "three.csv", index=False)
+    card = tmp_path / "card.json"
+    given = "--max-terms", 1, "--no-check", "--out", card
+    assert run("fit", table, "--target", "ill", "--positive", "no", *given).exit_code == 0
+    done = run("update", card, table, "--target", "ill", "--changes", 1)
+    assert done.exit_code == 0, done.output
+    assert "1 changed" in done.stdout
+
+
 def test_a_card_is_updated_and_read_again(files, tmp_path):
     card, new = files
     done = run(
