@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from milpscore.constraints import CONSTRAINTS
+
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```python\n(.*?)```(?:\s*<!-- prints: (.*?) -->)?", flags=re.DOTALL)
 PAGES = sorted(
@@ -20,6 +22,11 @@ PAGES = sorted(
 
 def test_there_are_pages() -> None:
     assert len(PAGES) > 3
+
+
+def test_the_kinds_of_constraints_are_counted() -> None:
+    page = (DOCS / "howto" / "coming_from.md").read_text(encoding="utf-8")
+    assert f"| {len(CONSTRAINTS)} kinds, and any in Pyomo |" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())

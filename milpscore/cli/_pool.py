@@ -111,8 +111,8 @@ def pool_command(
 ) -> None:
     """Find every card that is nearly as good as the best one.
 
-    The pool of a risk-score or of slim is complete, or it says up to which
-    objective no card is missing. Its cards show which features every good
+    The pool is complete, or it says up to which objective no card is
+    missing. Its cards show which features every good
     card needs, and which can be left out.
     """
     from milpscore import pools

@@ -409,8 +409,8 @@ def pool(
     Parameters
     ----------
     program : Program
-        Exact: under a smooth loss (:func:`milpscore.formulations.risk_score`), or under the 0-1
-        loss of data on a grid (:func:`milpscore.formulations.slim`).
+        Exact: under a smooth loss (:func:`milpscore.formulations.risk_score`, ``survival_score``),
+        or under the 0-1 loss of data on a grid (``slim``, ``auc``, ``ordinal``).
     epsilon : float
         Relative to the optimum, >= 0; 0 asks for every optimal card.
     max_cards : int
