@@ -175,7 +175,7 @@ def predict_command(
     import pandas as pd
 
     from milpscore.data import read_frame
-    from milpscore.data.cells import disguised
+    from milpscore.data.cells import disguised, unitless
     from milpscore.data.checking import marks_in
     from milpscore.data.sources import at_size, is_file
     from milpscore.scorecard import Scorecard, SurvivalCard
@@ -197,6 +197,11 @@ def predict_command(
         _write_answers(frame[kept].join(answers), out)
         return
     used, seen = loaded.used_columns, dict[str, Message]()
+
+    def look(rows: DataFrame) -> None:
+        bare = {text: Message(text) for text in unitless(used, rows)}
+        seen.update(bare | marks_in(used, rows) | seen)
+
     if is_file(data) or at_size(data, rows=True):
         try:
             with noting_interrupts(), counting(data.stem, "rows", out is None) as tell:
@@ -204,7 +209,7 @@ def predict_command(
                     loaded, data, out, keep=kept, **asked, **written.reading,
                     memory_limit=written.reading_memory,
                     tell=tell and (lambda done, total: tell(done, 0, total)),
-                    look=lambda rows: seen.update(marks_in(used, rows) | seen),
+                    look=look,
                 )  # fmt: skip
         except KeyboardInterrupt:
             say("Interrupted: no file was written.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milpscore.core.design import Column
-from milpscore.core.errors import FormulationError, did_you_mean, is_number
+from milpscore.core.errors import FormulationError, did_you_mean, is_number, near_matches
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -129,6 +129,13 @@ class _Reader:
     def _category(self, column: Column, given: Any) -> Any:
         """Whether the input is one category."""
         if isinstance(given, str):
+            alike = [c for c in self.card.columns if c.feature == column.feature and c.category]
+            known = {str(text) for c in alike for text in (c.category, *c.others)}
+            if given not in known:
+                raise FormulationError(
+                    f"{column.feature!r}: the card does not know the category {given!r}; "
+                    f"{near_matches(given, known, 'categories')}"
+                )
             return int(given == column.category)
         if not isinstance(given, Mapping) or column.category not in given:
             raise FormulationError(

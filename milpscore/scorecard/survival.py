@@ -248,15 +248,16 @@ class SurvivalCard(TotalsCard):
             low, high = (end / self.card.divisor for end in scale)
             kind = f", its scale from {number(low)} to {number(high)} points,"
         few = known["events"] < POLICY.events_per_line * known["lines"]
+        events = "1 event" if known["events"] == 1 else f"{known['events']} events"
         warned = (
-            [f"Only {known['events']} events for {known['lines']} lines: "
+            [f"Only {events} for {known['lines']} line{'s' * (known['lines'] > 1)}: "
              f"fewer than {POLICY.events_per_line} each; "
              f"{max(1, known['events'] // POLICY.events_per_line)} would be right."]
             if few else []
         )  # fmt: skip
         return [
             *said,
-            f"Made from {known['n_rows']} rows with {known['events']} events.",
+            f"Made from {known['n_rows']} rows with {events}.",
             *warned,
             proof_sentence(known, bound, kind),
         ]

@@ -285,6 +285,17 @@ def test_predict_says_that_numbers_lost_their_unit(tmp_path: Path) -> None:
     assert [*said.values()] == [False, True, False]
 
 
+def test_predict_says_so_of_files_read_in_passes(tmp_path: Path) -> None:
+    how = CellRules(signs=".,", unit="k")
+    column = Column("plate >= 271", "plate", "step", lower=271.0, cells=how)
+    Scorecard((column,), (2,), Fraction(1)).write(card := tmp_path / "card.json")
+    for cells, odd in ((["265K", "300K"], False), (["265000", "300000"], True)):
+        pd.DataFrame({"plate": cells}).to_parquet(table := tmp_path / "rows.parquet")
+        done = run("predict", card, table, "--unseen", "zero")
+        assert done.exit_code == 0, done.output
+        assert (done.stderr.count("read as if in 'k'") == 1) is odd
+
+
 def test_predict_says_what_is_odd_about_a_table(data: Path, tmp_path: Path) -> None:
     card, odd = tmp_path / "card.json", tmp_path / "odd.csv"
     run("fit", data, "--target", "ill", "--heuristic", "--no-check", "--out", card)

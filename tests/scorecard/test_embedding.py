@@ -163,21 +163,28 @@ def test_a_learned_card_embeds_by_features_columns_and_numbers() -> None:
     ("change", "message"),
     [
         ({"age": None}, "inputs have no 'age'"),
-        ({"color": "green light"}, None),
+        ({"color": "green light"}, "does not know the category 'green light'; the categories are"),
+        ({"color": "Red"}, "did you mean 'red'"),
         ({"color": {"blue": 1}}, "'red' among them"),
         ({"age": "young"}, "read as a number"),
         ({"smoker": 3}, "0 or 1"),
     ],
 )
-def test_inputs_that_do_not_fit_are_refused(change: dict[str, Any], message: str | None) -> None:
+def test_inputs_that_do_not_fit_are_refused(change: dict[str, Any], message: str) -> None:
     card = Scorecard(columns(), (1, 1, 1, 0, 0, 2, 1, 1, 1, 0), Fraction(3), flags=(8,))
     m, inputs = own_model()
     given = {key: value for key, value in {**inputs, **change}.items() if value is not None}
-    if message is None:
-        milpscore.embed(card, m, given)  # no category of the card: no points
-        return
     with pytest.raises(FormulationError, match=message):
         milpscore.embed(card, m, given)
+
+
+def test_a_category_that_has_no_column_is_known_all_the_same() -> None:
+    only = Column("sex = m", "sex", "category", category="m", others=("f",))
+    card = Scorecard((only,), (2,), Fraction(1))
+    totals = [
+        pyo.value(milpscore.embed(card, pyo.ConcreteModel(), {"sex": each}).total) for each in "mf"
+    ]
+    assert totals == [2, 0]
 
 
 def test_inputs_need_bounds_and_blocks_names_of_their_own() -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.data import make_survival_design
 from milpscore.formulations import risk_score, survival_score
 from milpscore.scorecard import SurvivalCard, kaplan_meier, survival_card
 from milpscore.solvers import solve
@@ -190,3 +191,12 @@ def test_a_claim_names_scales_where_it_does_not_hold_for_all():
     assert base.mean(0.1 * totals / scales.upper) >= result.dual_bound
     held, *_ = _card(times=5, scale=(0.5, 3.0))
     assert "its scale from 0.5 to 3 points," in held.to_text()
+
+
+def test_one_event_is_one_event():
+    time, event = np.arange(1.0, 41.0), np.arange(40) == 3
+    design = make_survival_design(pd.DataFrame({"a": event * 1}), time=time, event=event)
+    program = survival_score(design, max_terms=1, coef_min=0, coef_max=2)
+    said = " ".join(survival_card(program, solve(program, progress=False)).sentences)
+    assert "Made from 40 rows with 1 event." in said
+    assert "Only 1 event for 1 line:" in said
