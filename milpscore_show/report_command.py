@@ -137,9 +137,17 @@ def report_command(
     for table in filter(None, [data, validation]):
         require_columns(table, target, by, time, entry, encoding=written.csv_encoding or "utf-8")
     if time is not None:
+        _refuse_untimed(
+            certificate=certificate, weights_column=weights_column, class_weight=class_weight,
+            validation=validation, risk_groups=risk_groups, compare=compare, verify=verify,
+            pool=pool, title=title, outcome=outcome, population=population, author=author,
+            date=date,
+        )  # fmt: skip
         known = {"target": target, "time": time, "entry": entry, "positive": positive}
         _timed_report(card, data, known, written, by, out)
         return
+    if entry or positive:
+        raise OptionError("--entry and --positive belong to --time")
     from milpscore.certificate import verify_certificate
     from milpscore.comparison import compare as compare_programs
     from milpscore.pools import pool as find_pool
@@ -199,6 +207,15 @@ def _known(given: Scorecard | Certificate, proof: Certificate | None) -> dict[st
     if negative == f"not {positive}":  # one of three and more classes against the rest
         known["positive"] = positive
     return known
+
+
+def _refuse_untimed(**given: Any) -> None:
+    """Refuse what the page about times to an event would leave out without a word."""
+    for name, value in given.items():
+        if value not in (None, False):
+            raise OptionError(
+                f"the page about times to an event takes no {{{name}}}", **{name: ...}
+            )
 
 
 def _timed_report(

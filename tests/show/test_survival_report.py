@@ -183,6 +183,29 @@ def test_fit_ends_with_what_the_card_is_worth(rows, tmp_path):
     assert all(0.5 < float(each) < 1.0 for each in line.groups())
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--weights-column", "a"), "takes no --weights-column"),
+        (("--outcome", "dies"), "takes no --outcome"),
+        (("--pool", 0.01), "takes no --pool"),
+        (("--verify",), "takes no --verify"),
+        (None, "--entry and --positive belong to --time"),
+    ],
+)
+def test_options_that_the_page_leaves_out_are_refused(rows, tmp_path, given, words):
+    model, X, y = rows
+    frame = X.assign(t=y["time"], d=y["event"].astype(int))
+    frame.to_csv(table := tmp_path / "t.csv", index=False)
+    model.card_.save(card := tmp_path / "card.json")
+    more = ("--time", "t", *given) if given else ("--entry", "t")
+    asked = "report", card, table, "--target", "d", *more, "--out", tmp_path / "page.html"
+    done = CliRunner().invoke(app, [str(part) for part in asked])
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.split())
+    assert not (tmp_path / "page.html").exists()
+
+
 @needs_both
 def test_the_command_writes_it(rows, tmp_path):
     model, X, y = rows
