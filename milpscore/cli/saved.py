@@ -98,6 +98,8 @@ def card_command(
     from milpscore.scorecard import Scorecard, VotingGame
 
     loaded = loaded_card(card)
+    if power and not isinstance(loaded, Scorecard):
+        raise OptionError(f"--power is of cards of two answers, not of {loaded.named}")
     worded = (
         words.on(loaded)
         if isinstance(loaded, Scorecard)
@@ -186,6 +188,10 @@ def predict_command(
     }  # fmt: skip
     loaded = loaded_card(card)
     if not isinstance(loaded, Scorecard):
+        if probabilities or groups:
+            raise OptionError(
+                f"--probabilities and --groups are of cards of two answers, not of {loaded.named}"
+            )
         frame = read_frame(data, **written.reading, as_text=disguised(loaded.card.columns))
         _say_read(frame, loaded.card)
         if isinstance(loaded, SurvivalCard):

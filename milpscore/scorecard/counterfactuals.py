@@ -323,7 +323,9 @@ class _Question:
         (answer,) = (plain_label(each) for each in card.predict(pd.DataFrame([known])))
         others = [level for level in levels if level != answer]
         if to is None and len(others) > 1:
-            raise OptionError(f"say which answer is wanted with to=, one of {listing(others)}")
+            raise OptionError(
+                f"{{to}} is needed: which answer is wanted, one of {listing(others)}", to=...
+            )
         wanted = (
             others[0]
             if to is None
@@ -332,7 +334,9 @@ class _Question:
         if wanted is None:
             raise DataError(f"the card has no answer {to!r}; it has {listing(levels)}")
         if wanted == answer:
-            raise NotApplicableError(f"the card answers {answer!r} already: name another with to=")
+            raise NotApplicableError(
+                f"the card answers {answer!r} already: give another {{to}}", to=...
+            )
         lower, upper = _ends(card, levels.index(wanted), step)
         options, linear = _moves(points, known, total, wishes, step)
         return cls(

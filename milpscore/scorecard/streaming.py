@@ -46,8 +46,10 @@ def answers_of(
 ) -> Answers:
     """What a card says of the rows of a table, a column each: total, prediction, risk, ..."""
     if card.risk is None and (probabilities or groups):
-        asked = "probabilities" if probabilities else "groups"
-        raise OptionError(f"{asked} needs risks, and this card only decides: fit a risk score")
+        raise OptionError(
+            "{argument} needs risks, and this card only decides: fit a risk score",
+            argument="probabilities" if probabilities else "groups",
+        )
     risk = card.risk
 
     def answer(frame: pd.DataFrame) -> pd.DataFrame:

@@ -155,6 +155,22 @@ def test_who_reads_the_evidence_is_said(tmp_path: Path, formulation: str) -> Non
         check_file(path, proof, "ill")
 
 
+def test_options_of_an_answer_are_named_as_the_command_has_them(tmp_path: Path) -> None:
+    path, card = tmp_path / "t.csv", tmp_path / "card.json"
+    rows = {"a": [0, 0, 1, 1, 2, 2], "ill": [0, 0, 1, 1, 2, 2]}
+    pd.DataFrame(rows).to_csv(path, index=False)
+    for formulation, target in (("ordinal", "ill"), ("slim", "ill")):
+        more = ("--positive", 2) if formulation == "slim" else ()
+        given = "--target", target, "--formulation", formulation, "--no-check", "--out", card
+        assert run("fit", path, *given, *more).exit_code == 0
+        if formulation == "ordinal":
+            assert "--to is needed: which answer" in run("counterfactual", card, path).stderr
+            again = run("counterfactual", card, path, "--row", 1, "--to", 0)
+            assert "already: give another --to" in again.stderr
+        else:
+            assert "--groups needs risks" in run("predict", card, path, "--groups").stderr
+
+
 def test_progress_shows_no_bound_below_0() -> None:
     shown: list[str] = []
     with_bound = Line("solving", Clock.of(math.inf), shown.append)

@@ -157,6 +157,8 @@ def test_other_commands_say_what_such_a_card_lacks(table, tmp_path):
     assert run("fit", table, *given, "--out", card).exit_code == 0
     for command in (
         ("counterfactual", card, table, "--row", 1), ("report", card, table),
+        ("predict", card, table, "--probabilities"), ("predict", card, table, "--groups"),
+        ("card", card, "--power"),
     ):  # fmt: skip
         done = run(*command)
         assert done.exit_code == 2

@@ -162,7 +162,7 @@ def test_numbers_in_disguise_are_read_as_the_card_reads_them() -> None:
 def test_an_ordinal_card_is_asked_for_a_group() -> None:
     card = OrdinalCard(CARD, ("low", "middle", "high"), (Fraction(7), Fraction(11)))
     asked: dict[str, Any] = {"ranges": {"drinks": (0, 6)}, "costs": {"smoker": 50}}
-    with pytest.raises(OptionError, match="to="):
+    with pytest.raises(OptionError, match="to is needed"):
         counterfactual(card, ROW)
     found = counterfactual(card, ROW, to="middle", **asked)
     (way,) = found
