@@ -110,7 +110,9 @@ def fit_card(
         {"time_limit": time_limit, "random_state": random_state, **(options or {})}
     )
     if polish and not heuristic:
-        raise OptionError("polish improves a heuristic card: ask for heuristic as well")
+        raise OptionError(
+            "{polish} improves the card of {heuristic}: ask for both", polish=..., heuristic=...
+        )
     clock = settings.clock
     program = card_builder(formulation)(design, **arguments)
     if heuristic and program.kind == "relaxed":

@@ -86,6 +86,9 @@ def test_json_holds_hazards_and_groups(table):
     [
         (("--target", "died", "--formulation", "survival-score"), "needs --time"),
         (("--target", "died", "--entry", "came"), "belong to --time"),
+        (("--target", "died", "--levels", "0,1"), "add --formulation ordinal"),
+        (("--target", "died", "--cost", "squared"), "add --formulation ordinal"),
+        (("--event", "died", "--time", "years", "--levels", "0,1"), "add --formulation ordinal"),
         (("--event", "died", "--time", "weeks"), "no column 'weeks'"),
         (("--event", "a", "--time", "years"), "use 1 or True"),
         (("--event", "died", "--time", "years", "--formulation", "slim"), "leave out"),
@@ -128,6 +131,14 @@ def test_bad_times_are_named_by_their_lines(table, tmp_path, column, value, word
     done = run("fit", path, "--time", "years", "--event", "died", "--entry", "came", "--id", "id")
     assert done.exit_code == 2
     assert words in " ".join(done.stderr.split())
+
+
+def test_polish_alone_and_levels_to_compare_are_refused(table):
+    done = run("fit", table, "--target", "died", "--polish")
+    assert "--polish improves the card of --heuristic" in done.stderr
+    done = run("compare", table, "--target", "died", "--levels", "0,1")
+    assert done.exit_code == 2
+    assert "'milpscore fit --formulation ordinal' takes these" in done.stderr
 
 
 def test_an_entry_that_is_no_column_is_refused(table):
