@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from milpscore import estimators
 from milpscore.constraints import CONSTRAINTS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -45,3 +46,13 @@ def test_the_code_of_a_page_runs_and_prints_what_it_shows(
             exec(compile(code, page.name, "exec"), names)
         printed = capsys.readouterr().out.strip()
         assert not shown or printed == shown.strip(), code
+
+
+def test_the_page_about_scikit_learn_names_the_estimators_that_there_are() -> None:
+    page = (DOCS / "howto" / "sklearn.md").read_text(encoding="utf-8").split("```")[0]
+    named = set(re.findall(r"`(\w+(?:Classifier|Estimator))", page))
+    alike = {name for name in estimators.__all__ if name.endswith(("Classifier", "Estimator"))}
+    assert named == alike - {"CardClassifier"}
+    for name in named:
+        if hasattr(getattr(estimators, name)(), "predict_proba") and "Penalised" not in name:
+            assert name == "RiskScoreClassifier" or name in page.split("The penalised")[1]
