@@ -226,7 +226,8 @@ def _cards(r: random.Random, p: int, x: list[list[Fraction]]) -> dict[str, Any]:
     while True:
         kinds = [[[-1, 1]], [[0, 1]], [[0, 1]], [[0, 2]], [[-2, -2], [0, 1]], [[0, 0]], [[1, 2]]]
         spans = [r.choice(kinds) for _ in range(p)]
-        if math.prod(sum(b - a + 1 for a, b in own) for own in spans) <= most or p > 6:
+        held = math.prod(sum(b - a + 1 for a, b in own) for own in spans)
+        if held <= (most if p <= 6 else judge.MOST_CARDS):  # the judge tries no more than these
             break
     cost = r.choice([Fraction(0), Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 30)])
     shape = r.choice([(0, 1, 1), (0, 1, 2), (0, 1, 3)])
