@@ -130,7 +130,7 @@ def test_a_fast_card_with_more_terms_is_no_worse(name: str, kind: str) -> None:
     ]
     assert polished[0] <= found[1] + 1e-12
     assert polished[1] <= found[3] + 1e-12
-    with pytest.raises(OptionError, match="heuristic as well"):
+    with pytest.raises(OptionError, match="polish improves the card of heuristic"):
         fit_card(made, name, polish=True)
 
 
