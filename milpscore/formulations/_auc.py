@@ -80,6 +80,8 @@ def auc(
     ----------
     X : array, DataFrame of shape (n, p), Design, or PairDesign
     loss : {"zero_one", "hinge"}
+    margin : float
+        :math:`\gamma` of the hinge loss; the 0-1 loss has none.
     threshold_gap : float, optional
         For data on no usable grid: by how much totals have to differ to count as different.
     pair_covers : bool

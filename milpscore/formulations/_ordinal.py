@@ -245,7 +245,7 @@ class _Ends:
 
 @dataclass(frozen=True)
 class _Sides:
-    """The distinct rows above and below each boundary, at whatever boundary they are counted.
+    """The distinct rows above and below each boundary, at any boundary they count at.
 
     A threshold above the least total of the rows above it, and above all totals of those below it,
     errs less the lower it is; below both it errs less the higher it is. Both ends rise with the

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule
-from milpscore.core.design import FloatArray, as_fraction, common_step
+from milpscore.core.design import BoolArray, FloatArray, as_fraction, common_step
 from milpscore.core.errors import DataError, OptionError, optional
 from milpscore.core.result import relative_gap
 from milpscore.data.checking import row_weights
@@ -94,8 +94,7 @@ def concordance(event: Any, time: Any, totals: Any) -> float:
     """
     measures = optional("sksurv.metrics", CONCORDANCE_NEEDS)
     event, time = np.asarray(event, dtype=bool), np.asarray(time, dtype=np.float64)
-    first = time[event].min(initial=np.inf)
-    if not (np.where(event, time > first, time >= first)).any():
+    if not _has_order(event, time):
         raise DataError("no event comes before another row's time: Harrell's C is not defined")
     found = measures.concordance_index_censored(event, time, np.asarray(totals, dtype=float))
     return float(found[0])
@@ -103,12 +102,14 @@ def concordance(event: Any, time: Any, totals: Any) -> float:
 
 def concordance_of(design: SurvivalDesign, totals: Any) -> float:
     """:func:`concordance` on a design's rows; NaN without scikit-survival, or if not defined."""
-    if find_spec("sksurv") is None:
-        return math.nan
-    try:
-        return concordance(design.event, design.time, totals)
-    except DataError:
-        return math.nan
+    known = find_spec("sksurv") is not None and _has_order(design.event, design.time)
+    return concordance(design.event, design.time, totals) if known else math.nan
+
+
+def _has_order(event: BoolArray, time: FloatArray) -> bool:
+    """Whether some event comes before another row's time."""
+    first = time[event].min(initial=np.inf)
+    return bool(np.where(event, time > first, time >= first).any())
 
 
 def auc_variance(y: npt.ArrayLike, scores: npt.ArrayLike) -> float:

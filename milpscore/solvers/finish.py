@@ -243,7 +243,7 @@ def _of_errors(statement: Statement, paid: FloatArray) -> Statement | None:
     step = design.step
     if step is None:
         return None
-    # every threshold between totals, whatever intercepts the statement allows
+    # every threshold between totals, beyond the intercepts that the statement allows, too
     ends = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max))
     most = Fraction(float((np.abs(design.merged.X) @ ends).max(initial=0.0)))
     reach = (most // step + 1) * step

@@ -167,7 +167,7 @@ def test_nl_files_say_what_to_branch_on_first(
     assert ranks(program.exact()) == found
     program.write(tmp_path / "model.lp")
     assert caplog.text == ""
-    # Pyomo's own writer says the same of what it is told to export
+    # Pyomo's own writer writes the same of a suffix that it is asked to export
     plain = slim(noisy(), coef_min=-2, coef_max=2)
     written = plain.write(tmp_path / "model.nl").read_text()
     plain.model.priority.direction = pyo.Suffix.EXPORT
