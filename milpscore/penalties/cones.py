@@ -1,4 +1,4 @@
-"""The penalties that are not sums over the coefficients, and both sets, as rows of cones."""
+"""The penalties that are no sums over the coefficients, and the hull, as rows of cones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.penalties._chains import _Chains
-from milpscore.penalties._norms import EYE, OWL, Box, GroupL1, SparseHull
+from milpscore.penalties._norms import EYE, OWL, GroupL1, SparseHull
 
 Row = tuple[dict[int, float], float]  # entries by column, and an offset
 
@@ -52,24 +52,12 @@ def cone_form(penalty: Any, p: int) -> PenaltyCones | None:
     """Return the cones of a penalty of p coefficients; None if it has none, or too many."""
     form = PenaltyCones(p)
     fillers: dict[type, Callable[[PenaltyCones, Any], bool]] = {
-        Box: _box, SparseHull: _hull, _Chains: _chains, OWL: _owl, GroupL1: _groups, EYE: _eye,
+        SparseHull: _hull, _Chains: _chains, OWL: _owl, GroupL1: _groups, EYE: _eye,
     }  # fmt: skip
     for kind, fill in fillers.items():
         if isinstance(penalty, kind):
             return form if fill(form, penalty) else None
     return None
-
-
-def _box(form: PenaltyCones, penalty: Box) -> bool:
-    lower, upper = penalty.ends(np.zeros(form.p))
-    form.signs += [
-        ({j: 1.0}, -float(lower[j])) for j in np.flatnonzero(np.isfinite(lower)).tolist()
-    ]
-    form.signs += [
-        ({j: -1.0}, float(upper[j])) for j in np.flatnonzero(np.isfinite(upper)).tolist()
-    ]
-    form.most[:] = np.maximum(np.abs(lower), np.abs(upper))
-    return True
 
 
 def _hull(form: PenaltyCones, penalty: SparseHull) -> bool:

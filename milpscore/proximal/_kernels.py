@@ -54,6 +54,28 @@ def descend_gram(gram: Any, slope: Any, w: Any, penalty: Any, tol: float, sweeps
 
 
 @compiled
+def descend_box(
+    gram: Any, slope: Any, w: Any, lower: Any, upper: Any, tol: float, sweeps: int
+) -> int:
+    """Descend with every coordinate held to [lower, upper] (m,), and no penalty."""
+    for sweep in range(sweeps):
+        worst = 0.0
+        for j in range(len(w)):
+            h = gram[j, j]
+            if h <= 0.0:
+                continue
+            old = w[j]
+            new = min(max(old - slope[j] / h, lower[j]), upper[j])
+            if new != old:
+                slope += (new - old) * gram[j]
+                w[j] = new
+                worst = max(worst, (new - old) * (new - old) * h)
+        if worst <= tol:
+            return sweep + 1
+    return sweeps
+
+
+@compiled
 def descend_dense(X: Any, rows: Any, w: Any, penalty: Any, tol: float, sweeps: int) -> int:
     """Descend with X (n, m) by columns and ``rows`` = (curvature, residual, means, bends)."""
     # ``residual`` (n,), the row derivatives of the loss, follows the moves; ``bends`` (m,) is the

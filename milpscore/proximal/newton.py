@@ -14,6 +14,7 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Termination
 from milpscore.core.statement import ProxPenalty
+from milpscore.penalties import Box
 from milpscore.penalties.cones import PenaltyCones, cone_form, stacked
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.coordinate import Quadratic
@@ -35,6 +36,7 @@ class NewtonPolicy:
     sweeps: int = 2000  # of coordinate descent on one model
     # distance to the subdifferential, as a share of that at the start, at which sweeps end
     coordinates_tol: float = 1e-6
+    saved: float = 1e-24  # share of the mean loss that a sweep inside a box must save to go on
     # Newton steps after which up to this number of coefficients are given to cones
     patience: int = 4
     few_coefficients: int = 100
@@ -198,6 +200,8 @@ class _Models:
         """Return nearly that x; ``room`` is what the penalty may come to."""
         if self.ramps is not None:
             return self._by_coordinates(self.ramps, gram, gradient, w)
+        if isinstance(self.base, Box):
+            return self._in_a_box(self.base, gram, gradient, w)
         bend = float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-7) + 1e-300
         if not self.hard or self.form is None:
             x, done = self._by_first_order(gram, gradient, w, bend)
@@ -265,6 +269,18 @@ class _Models:
         new, slope = w.copy(), gradient.copy()
         tol = POLICY.coordinates_tol * float(whole.distance(w, gradient).max(initial=0.0))
         _kernels.descend_gram(gram, slope, new, whole.for_kernels, tol, POLICY.sweeps)
+        return new
+
+    def _in_a_box(
+        self, box: Box, gram: FloatArray, gradient: FloatArray, w: FloatArray
+    ) -> FloatArray:
+        """Minimise by coordinate descent, until a sweep saves next to nothing."""
+        from milpscore.proximal import _kernels
+
+        lower, upper = (np.tile(end, self.copies) for end in box.ends(np.zeros(self.columns)))
+        new = np.clip(w, lower, upper)
+        slope = gradient + gram @ (new - w)
+        _kernels.descend_box(gram, slope, new, lower, upper, POLICY.saved, POLICY.sweeps)
         return new
 
     def _by_cones(

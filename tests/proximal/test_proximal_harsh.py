@@ -10,7 +10,7 @@ import pytest
 from harsh_cases import FORMS, Harsh, bank
 
 from milpscore.core.errors import OptionError
-from milpscore.penalties import EYE, PENALTIES, Box, Facets, WeightedL2
+from milpscore.penalties import EYE, PENALTIES, Facets, WeightedL2
 from milpscore.penalties.cones import cone_form
 from milpscore.proximal import fit_proximal
 
@@ -120,20 +120,6 @@ def test_cones_state_the_penalty(name: str) -> None:
             for row, offset in form.zero:
                 assert abs(offset + sum(a * w[j] for j, a in row.items())) < 1e-9
             assert total == pytest.approx(penalty.value(w), rel=1e-6, abs=1e-6)
-
-
-def test_cones_state_a_box() -> None:
-    """No row is negative where the box's value is 0, and one is where it is infinite."""
-    rng = np.random.default_rng(2)
-    for _ in range(30):
-        lower = np.where(rng.random(4) < 0.3, -np.inf, rng.normal(size=4) - 1.0)
-        upper = np.where(rng.random(4) < 0.3, np.inf, np.maximum(lower, 0.0) + rng.random(4))
-        form = cone_form(box := Box(lower, upper), 4)
-        assert form is not None
-        w = 2.0 * rng.normal(size=4)
-        for point in (w, box.prox(w, 1.0)):
-            rows = [end + sum(a * point[j] for j, a in row.items()) for row, end in form.signs]
-            assert (min(rows, default=0.0) >= 0.0) == (box.value(point) == 0.0)
 
 
 def test_the_multinomial_loss_takes_newton_steps() -> None:
