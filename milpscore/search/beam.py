@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -503,28 +504,32 @@ class Columns:
         unusual = codes != modes[:, None].astype(np.uint8)
         wide = np.flatnonzero(widths == 0)
         unusual[wide] = rows.X.T[wide] != base[wide, None]
-        counts = np.count_nonzero(unusual, axis=1)
-        column = np.repeat(np.arange(len(counts)), counts)
-        at = np.flatnonzero(unusual)
-        row = at - m * column
-        if (widths == 2).all():
-            distances = (values[:, 1] - values[:, 0]) * (1 - 2 * modes)
-            deltas = np.repeat(distances, counts)
-            entries = np.repeat((1 - modes).astype(np.uint8), counts)
-        else:
-            distances = deltas = rows.X[row, column] - base[column]
-            entries = codes.ravel()[at]
+        starts = np.concatenate([[0], np.cumsum(np.count_nonzero(unusual, axis=1))])
+        row = np.empty(starts[-1], dtype=np.int32)
+        deltas, entries = np.empty(len(row)), np.empty(len(row), dtype=np.uint8)
+        grid = True
+        # column by column: arrays of all entries at once do not fit into caches
+        for j, (begin, end) in enumerate(pairwise(starts.tolist())):
+            row[begin:end] = at = np.flatnonzero(unusual[j])
+            if widths[j] == 2:
+                distances = values[j, 1 - modes[j]] - base[j]
+                entries[begin:end] = 1 - modes[j]
+            else:
+                distances = rows.X[at, j] - base[j]
+                entries[begin:end] = codes[j, at]
+            deltas[begin:end] = distances
+            grid = grid and bool((np.rint(distances) == distances).all())
         coded = Coded(
             weights=np.stack([np.where(rows.y > 0, share, 0.0), np.where(rows.y > 0, 0.0, share)]),
             values=values - means[:, None],
             widths=widths,
             modes=modes,
-            starts=np.concatenate([[0], np.cumsum(counts)]),
-            rows=row.astype(np.int32),
+            starts=starts,
+            rows=row,
             codes=entries,
             deltas=deltas,
         )
-        return cls(coded, means, base, bool((np.rint(distances) == distances).all()))
+        return cls(coded, means, base, grid)
 
     @property
     def log_odds(self) -> float:

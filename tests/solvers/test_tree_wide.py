@@ -13,7 +13,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Claim, Termination
 from milpscore.formulations import risk_score
 from milpscore.solvers import solve
-from milpscore.solvers.trees.risk import relaxation, tree
+from milpscore.solvers.trees.risk import hulls, relaxation, tree
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.relaxation import Node, Relaxation
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
@@ -113,6 +113,51 @@ def test_the_first_line_of_a_tall_table_bounds_every_scale(
     root = Node.root(arrays)
     assert Relaxation(arrays).solve(root, math.inf)
     assert 0.9 * best <= root.bound <= best
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradient_steps_heed_the_spread_of_columns(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as many steps of one length for all columns end far from the optimum
+    X, y = table(300, 12, seed)
+    program = risk_score(
+        X * (1 + 19 * (np.arange(12) % 3 == 2)), y, max_terms=3, coef_min=-5, coef_max=5
+    )
+    best = solve(program, "tree", progress=False).objective
+    set_policy(monkeypatch, relaxation, newton_columns=3, gradient_steps=60)
+    root = Node.root(Arrays(program.statement))
+    assert Relaxation(Arrays(program.statement)).solve(root, best)
+    assert 0.9 * best <= root.bound <= best
+
+
+def test_a_wide_root_starts_at_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_policy(monkeypatch, relaxation, newton_columns=3)
+    program = risk_score(*table(200, 8, 0), max_terms=3, coef_min=-5, coef_max=5, scale="auto")
+    starts: list[tuple[Node, Any]] = []
+    consider = tree.RiskTree.consider
+
+    def seen(self: Any, node: Node) -> bool:
+        if not starts:
+            starts.append((node.child(), self.cards.best.card))
+        return consider(self, node)
+
+    monkeypatch.setattr(tree.RiskTree, "consider", seen)
+    solve(program, "tree", node_limit=1, progress=False)
+    (root, card), X = starts[0], program.statement.design.X
+    scores = (X @ card.coefficients + float(card.intercept)) / float(card.scale)
+    np.testing.assert_allclose(root.s_hi * (X @ root.w) + root.b, scores, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tables_are_stored_by_columns(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 7))
+    middle = X.mean(axis=0)
+    set_policy(monkeypatch, hulls, dense_entries=20)  # blocks of three rows
+    by_columns = hulls.by_columns(X, dtype, middle)
+    assert by_columns.flags.f_contiguous
+    assert by_columns.dtype == dtype
+    np.testing.assert_array_equal(by_columns, (X - middle).astype(dtype))
 
 
 def test_separable_rows_end() -> None:

@@ -86,6 +86,8 @@ class RiskPolicy:
     # share of the value by which the first bound of a wide node may miss it
     rough_share: float = 0.9
     first_bend: float = 0.25  # curvature of the first step, per square of the slope
+    # least variance of a column in such a step, as a share of the mean one
+    least_spread: float = 0.01
     unbend: float = 0.9  # factor on the curvature from one step to the next
     gentler: float = 4.0  # factor between slopes at which the line of a steep node is drawn
     temperings: int = 4  # slopes that are tried, the node's own first

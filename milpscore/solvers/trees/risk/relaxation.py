@@ -16,6 +16,7 @@ from milpscore.core.statement import Reach
 from milpscore.solvers.trees.risk.hulls import (
     Arrays,
     PointChoices,
+    by_columns,
     hull_cost,
     new_hulls,
     solve_model,
@@ -433,7 +434,10 @@ class Relaxation:
         bend = POLICY.first_bend * s * s
         # single precision is enough to find the place of a line, of columns about their means
         middle = rows.X.mean(axis=0)
-        X = (rows.X - middle).astype(np.float32)
+        X = by_columns(rows.X, np.float32, middle)
+        # the loss bends along a column as far as its values vary
+        spread = np.square(a.spread[columns])
+        shares = np.maximum(spread / max(float(spread.mean()), 1e-300), POLICY.least_spread)
         low, high = a.intercepts(s, node.b_lo, node.b_hi)
         rows.z = rows.scores(w, b, s)
         totals = rows.X @ w - float(middle @ w)
@@ -455,11 +459,11 @@ class Relaxation:
                 break
             # 3) Step as far as the loss bends no more than the model; at its precision, end.
             for _ in range(POLICY.backtracks):
-                new, weights = ahead.copy(), np.full(len(ahead), bend)
+                new, weights = ahead.copy(), bend * shares
                 rest = model.choices, model.hulls, a.l0, model.budget, mu
                 mu = solve_model(weights, gradient.copy(), new, *rest)
                 step, new_totals = new - ahead, (X @ new.astype(np.float32)).astype(np.float64)
-                most = value + gradient @ step + 0.5 * bend * (step @ step) + 1e-6 * abs(value)
+                most = value + gradient @ step + 0.5 * (weights @ (step * step)) + 1e-6 * abs(value)
                 away = new_totals - ahead_totals + float(means @ step)
                 if fits := bool(rows.value(z + s * away) <= most):
                     break
@@ -468,7 +472,7 @@ class Relaxation:
                 break
             bend *= POLICY.unbend
             # 4) Look ahead, unless that leads back.
-            back = float((ahead - new) @ (new - w)) > 0.0
+            back = float((ahead - new) @ (shares * (new - w))) > 0.0
             later = 1.0 if back else 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
             share = 0.0 if back else (momentum - 1.0) / later
             before, ahead = ahead, new + share * (new - w)

@@ -144,6 +144,11 @@ class RiskTree(BestFirst):
         if self.clock.remaining > 0:
             self.cards.first()
             self.cards.work = 0.0
+        card = self.cards.best.card
+        if self.relaxation.wide and card is not None:  # gradient steps are many from afar
+            scale = float(card.scale or 1)
+            self.root.w = card.coefficients / (scale * self.root.s_hi)
+            self.root.b = float(card.intercept) / scale
         self.report()
         late = self.clock.remaining <= 0 or self.limits.nodes <= 0
         if late or self.consider(self.root):
