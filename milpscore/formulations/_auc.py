@@ -112,6 +112,10 @@ def auc(
     if loss not in get_args(AucLoss):
         raise FormulationError(f"loss must be one of zero_one, hinge, got {loss!r}")
     check_positive(margin=margin)
+    if loss == "zero_one" and margin != 1.0:
+        raise FormulationError(
+            "{margin} is of the hinge loss: add {loss}, or leave it out", margin=..., loss="hinge"
+        )
     check_non_negative(l0_penalty=l0_penalty, l1_penalty=l1_penalty)
     given = as_design(X, y, sample_weight, class_weight, positive)
     design = given if isinstance(given, PairDesign) else make_pair_design(given)

@@ -268,6 +268,8 @@ def test_bad_arguments_are_refused() -> None:
         auc(X, y, loss="logistic")  # type: ignore[arg-type]
     with pytest.raises(FormulationError, match="margin must be a finite number > 0"):
         auc(X, y, loss="hinge", margin=0.0)
+    with pytest.raises(FormulationError, match="margin is of the hinge loss: add loss='hinge'"):
+        auc(X, y, margin=2.0)
     with pytest.raises(DataError, match="already holds classes and weights"):
         auc(make_pair_design(X, y), sample_weight=weight)
 
