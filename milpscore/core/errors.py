@@ -223,6 +223,11 @@ def listing(names: Iterable[Any], limit: int = 5) -> str:
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
+def places(rows: Iterable[int]) -> str:
+    """Name the first rows of an array by their indices, and count the rest, for messages."""
+    return f"row(s) {listing(rows)} (counted from 0)"
+
+
 def require_ending(name: str, endings: Sequence[str]) -> None:
     """Raise OptionError for a file name that ends in none of these, upper case or not."""
     if not name.lower().endswith(tuple(endings)):

@@ -30,6 +30,7 @@ from milpscore.core.errors import (
     SizeError,
     listing,
     near_matches,
+    places,
 )
 from milpscore.data.cells import read_cells, said_of
 from milpscore.data.policy import POLICY
@@ -556,7 +557,7 @@ def row_weights(sample_weight: Any, rows: int) -> FloatArray:
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if bad.size:
         raise DataError(
-            f"{{sample_weight}} must be finite and non-negative; row(s) {listing(bad.tolist())} are"
+            f"{{sample_weight}} must be finite and non-negative; {places(bad.tolist())} are"
             f" not (first value: {weight[bad[0]]}). Drop these rows or set their weight to 0.",
             sample_weight=...,
         )
@@ -624,8 +625,8 @@ def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, An
     missing = np.flatnonzero(codes < 0)
     if missing.size:
         raise DataError(
-            f"{{y}} has {missing.size} missing label(s) (NaN), first at row(s)"
-            f" {listing(missing.tolist())}. Drop these rows."
+            f"{{y}} has {missing.size} missing label(s) (NaN), first at "
+            f"{places(missing.tolist())}. Drop these rows."
         )
     labels = [label.item() if isinstance(label, np.generic) else label for label in uniques]
     _check_two(labels, column)

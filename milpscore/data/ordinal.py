@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray, IntArray, plain_label
-from milpscore.core.errors import DataError, OptionError, listing
+from milpscore.core.errors import DataError, OptionError, listing, places
 from milpscore.data.checking import _one_dimensional, class_weights
 from milpscore.data.designs import make_design
 
@@ -182,7 +182,7 @@ def ordered_codes(y: Any, levels: Sequence[Any] | None = None) -> tuple[IntArray
     if column.isna().any():
         rows = np.flatnonzero(column.isna()).tolist()
         raise DataError(
-            f"{{y}} has {len(rows)} missing label(s) (NaN), first at row(s) {listing(rows)}. "
+            f"{{y}} has {len(rows)} missing label(s) (NaN), first at {places(rows)}. "
             "Drop these rows."
         )
     known = _levels_of(column) if levels is None else [plain_label(label) for label in levels]

@@ -20,7 +20,7 @@ from milpscore.core.design import (
     plain_label,
     unmasked,
 )
-from milpscore.core.errors import DataError, FormulationError, is_number, is_whole, listing
+from milpscore.core.errors import DataError, FormulationError, is_number, is_whole, listing, places
 from milpscore.data.checking import positive_label
 from milpscore.data.designs import make_design
 
@@ -217,7 +217,7 @@ def events_of(values: Any, positive: Any = None) -> BoolArray:
     column = pd.Series(unmasked(values))
     if column.isna().any():
         rows = np.flatnonzero(column.isna()).tolist()
-        raise DataError(f"{{event}} is missing in row(s) {listing(rows)}: drop them", event=...)
+        raise DataError(f"{{event}} is missing in {places(rows)}: drop them", event=...)
     if positive is not None:
         codes, causes = pd.factorize(column)
         return np.asarray(codes == positive_label(causes.tolist(), positive, list))
@@ -287,7 +287,7 @@ def _refuse(bad: BoolArray, what: str, values: npt.NDArray[Any]) -> None:
     rows = np.flatnonzero(bad).tolist()
     if rows:
         raise DataError(
-            f"{len(rows)} row(s) have {what} (first {values[rows[0]]}), row(s) {listing(rows)}: "
+            f"{len(rows)} row(s) have {what} (first {values[rows[0]]}), {places(rows)}: "
             "correct or drop them"
         )
 

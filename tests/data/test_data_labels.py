@@ -139,7 +139,7 @@ def test_refused_class_weights(class_weight: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("sample_weight", "message"),
     [
-        ([1, -1], "row.* 1 are not"),
+        ([1, -1], r"row\(s\) 1 \(counted from 0\) are not"),
         ([1, np.nan], "finite and non-negative"),
         ([1, np.inf], "finite and non-negative"),
         ([0, 0], "every sample_weight is zero"),
