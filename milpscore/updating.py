@@ -350,7 +350,10 @@ def _lines(
     columns, values = list(card.columns), apply_columns(card.columns, X)
     labels = np.asarray(y)
     if unknown := sorted({*np.unique(labels).tolist()} - {*card.classes}, key=str):
-        raise DataError(f"the labels hold {unknown[0]!r}; the card answers {list(card.classes)}")
+        raise DataError(
+            f"the labels hold {unknown[0]!r}; the card answers {list(card.classes)}: recode the "
+            "labels to these two, or name their column"
+        )
     positive = labels == card.classes[1]
     if new_lines is not None:
         more = new_lines.fit_design(X, positive)

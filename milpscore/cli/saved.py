@@ -364,6 +364,8 @@ def update_command(
     negative, positive = loaded.classes
     if negative == f"not {positive}":  # one of three and more classes against the rest
         known["positive"] = positive
+    else:  # the update itself holds the labels against the card's
+        known["levels"] = loaded.classes
     X, y, weights = table_again(
         known, data, target, loaded, missing=known.get("missing", "error"),
         memory_limit=written.reading_memory,

@@ -53,6 +53,18 @@ def test_a_card_of_one_label_against_the_rest_is_updated(files, tmp_path):
     assert "1 changed" in done.stdout
 
 
+def test_labels_that_the_card_does_not_answer_are_refused(files, tmp_path):
+    card, new = files
+    frame = pd.read_csv(new)
+    frame["ill"] = frame["ill"].where(frame["pain"] > 0, "perhaps")
+    frame.to_csv(table := tmp_path / "three.csv", index=False)
+    done = run("update", card, table, "--target", "ill")
+    assert done.exit_code == 2
+    assert "the labels hold 'perhaps'; the card answers ['no', 'yes']" in done.stderr
+    assert "recode the labels to these two" in done.stderr
+    assert "positive" not in done.stderr
+
+
 def test_a_card_is_updated_and_read_again(files, tmp_path):
     card, new = files
     done = run(
