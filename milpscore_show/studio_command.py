@@ -14,6 +14,7 @@ from milpscore.cli.groups import (
     OUTPUT,
     TIME_LIMIT,
     CardOptions,
+    ClassOptions,
     DataOptions,
     LimitOptions,
     QuietOption,
@@ -41,7 +42,7 @@ _OWN = {"--port": 1, "--no-browser": 0, "--time-limit": 1, "--node-limit": 1, "-
 )
 def studio_command(
     *,
-    data: DataOptions,
+    data: ClassOptions,
     card: CardOptions,
     limits: LimitOptions,
     output: QuietOption,

@@ -29,6 +29,7 @@ from milpscore.cli.groups import (
     OUTPUT,
     SOLVE,
     CardOptions,
+    ClassOptions,
     DataOptions,
     LimitOptions,
     OutputOptions,
@@ -82,7 +83,7 @@ _PACKAGES = {
 )
 def fit_command(
     *,
-    data: DataOptions,
+    data: ClassOptions,
     card: CardOptions,
     limits: LimitOptions,
     solving: SolveOptions,
@@ -480,7 +481,7 @@ def _as_text(card: AnyCard, result: Result, seconds: float) -> str:
 )
 def export_command(
     *,
-    data: DataOptions,
+    data: ClassOptions,
     model: Path | None = argument("[MODEL]", "File to write; ends in .mps or .lp.", None, over=""),
     out: Path | None = output_file("The same as an option."),
     card: CardOptions,

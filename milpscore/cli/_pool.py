@@ -34,6 +34,7 @@ from milpscore.cli.groups import (
     SOLVE,
     TIME_LIMIT,
     CardOptions,
+    ClassOptions,
     DataOptions,
     LimitOptions,
     OutputOptions,
@@ -68,7 +69,7 @@ _SHOWN = 10
 )
 def pool_command(
     *,
-    data: DataOptions,
+    data: ClassOptions,
     card: CardOptions,
     limits: LimitOptions,
     output: OutputOptions,
@@ -307,13 +308,14 @@ def _print_pool(pool: Pool) -> None:
     near = f"within {100 * pool.epsilon:g} % of {pool.optimum:.6f}"
     console.print(f"{many} {near}: {pool.missing}.\n")
     rows = pool.table.head(_SHOWN).to_dict("records")
+    gaps = getattr(statement.design, "gaps", 0)
     for row, card in zip(rows, pool.cards, strict=False):
-        row.update(_printed(statement, card))
+        row.update(_printed(statement, card), terms=row["terms"] - gaps)
     columns = {
         "objective": PrintedColumn("objective", "{:.6f}"),
         "loss": PrintedColumn("loss", "{:.6f}"),
         "terms": PrintedColumn("terms"),
-        "cut": PrintedColumn("positive from"),
+        "cut": PrintedColumn("classes" if gaps else "positive from"),
         "card": PrintedColumn("card", words=True),
     }
     if timed:  # a total of times decides nothing
@@ -322,7 +324,8 @@ def _print_pool(pool: Pool) -> None:
     if total > _SHOWN:
         console.print(f"... and {total - _SHOWN} more; --out FILE saves them all.")
     console.print()
-    used = pool.importance[pool.importance["share"] > 0]
+    features = pool.importance.iloc[: len(pool.importance) - gaps]
+    used = features[features["share"] > 0]
     used = used.sort_values("share", ascending=False, kind="stable").rename_axis("column")
     rows = used.reset_index().to_dict("records")
     for row in rows:
@@ -340,19 +343,21 @@ def _print_pool(pool: Pool) -> None:
 
 def _print_front(front: Front) -> None:
     """One line per size."""
-    rows = []
+    rows, gaps = [], getattr(front.program.statement.design, "gaps", 0)
     for k, result in front.results.items():
+        if k < gaps:  # the classes need these terms
+            continue
         said = {"cut": "", "card": "dominated" if front.dominated[k] else "no card"}
         if result.card is not None and not front.dominated[k]:
             said = _printed(front.program.statement, result.card)
-        rows.append({**result.summary(), "size": k, **said})
+        rows.append({**result.summary(), "size": k - gaps, **said})
     columns = {
         "size": PrintedColumn("terms"),
         "objective": PrintedColumn("objective", "{:.6f}"),
         "bound": PrintedColumn("bound", "{:.6f}"),
         "gap": PrintedColumn("gap", "{:.2%}"),
         "claim": PrintedColumn("claim"),
-        "cut": PrintedColumn("positive from"),
+        "cut": PrintedColumn("classes" if gaps else "positive from"),
         "card": PrintedColumn("card", words=True),
     }
     console = standard_output()
@@ -362,9 +367,15 @@ def _print_front(front: Front) -> None:
 
 
 def _printed(statement: Statement, card: Card) -> dict[str, str]:
-    """A card in one line, as ``fit`` prints it, and from which total it answers positive."""
+    """A card in one line, as ``fit`` prints it, and from which total on it answers what."""
     from milpscore.scorecard.certified import shown_card
+    from milpscore.scorecard.ordinal import shown_levels
     from milpscore.scorecard.rendering import card_line, exact_number, least_positive
 
+    if getattr(statement.design, "gaps", 0):
+        made = shown_levels(statement, card)
+        each = zip(made.levels, made.ranges, strict=True)
+        cuts = ", ".join(f"{level}: {totals}" for level, totals in each)
+        return {"cut": cuts, "card": card_line(made.card)}
     shown = shown_card(statement, card)
     return {"cut": exact_number(least_positive(shown)), "card": card_line(shown)}

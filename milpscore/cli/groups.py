@@ -480,17 +480,6 @@ class DataOptions(TableOptions):
         "identifiers, dates and repetitions left out.",
         default=False,
     )
-    levels: str | None = option(
-        DATA,
-        "Of an ordinal card: the classes from the lowest to the highest; a must for text.",
-        metavar="A,B,C",
-    )
-    cost: Cost = option(
-        DATA,
-        "Of an ordinal card: what a row costs whose answer is off, by how many classes, the square "
-        "of that, or 1.",
-        default="absolute",
-    )
 
     @property
     def left_out(self) -> list[str]:
@@ -516,15 +505,43 @@ class DataOptions(TableOptions):
     def design(
         self, formulation: str = "", table: Any = None, rows: bool = False, *, times: Any = None
     ) -> Design:
-        """The design of the whole table; of ordered classes by their boundaries."""
+        """The design of the whole table."""
         if self.time is not None:
             from milpscore.cli.survival import timed_design
             from milpscore.formulations.building import encoding_for
 
             table = self.table(formulation, times=times) if table is None else table
             return timed_design(self, table, times, encoding_for(card_builder(formulation)))
+        return super().design(formulation, table, rows)
+
+    @property
+    def _missing(self) -> Literal["error", "bin"]:
+        """Refuse missing values in raw columns: none of them says so."""
+        return self.missing or "error"
+
+
+@dataclass(frozen=True)
+class ClassOptions(DataOptions):
+    """The same of two classes or of ordered ones."""
+
+    levels: str | None = option(
+        DATA,
+        "Of an ordinal card: the classes from the lowest to the highest; a must for text.",
+        metavar="A,B,C",
+    )
+    cost: Cost = option(
+        DATA,
+        "Of an ordinal card: what a row costs whose answer is off, by how many classes, the square "
+        "of that, or 1.",
+        default="absolute",
+    )
+
+    def design(
+        self, formulation: str = "", table: Any = None, rows: bool = False, *, times: Any = None
+    ) -> Design:
+        """The design of the whole table; of ordered classes by their boundaries."""
         if formulation != ORDERED:
-            return super().design(formulation, table, rows)
+            return super().design(formulation, table, rows, times=times)
         from milpscore.data import make_design
         from milpscore.data.ordinal import by_boundaries, ordered_codes
 
@@ -537,11 +554,6 @@ class DataOptions(TableOptions):
         made = make_design if cutting is None else cutting.design
         base = made(X, codes > 0, sample_weight=given["sample_weight"])
         return by_boundaries(base, codes, levels, self.cost, self.class_weight)
-
-    @property
-    def _missing(self) -> Literal["error", "bin"]:
-        """Refuse missing values in raw columns: none of them says so."""
-        return self.missing or "error"
 
     def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
         """The default way with what was asked for; as without it where columns stay raw."""

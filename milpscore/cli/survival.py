@@ -13,7 +13,7 @@ from milpscore.formulations import card_name
 if TYPE_CHECKING:
     import pandas as pd
 
-    from milpscore.cli.groups import CardOptions, DataOptions
+    from milpscore.cli.groups import CardOptions, ClassOptions, DataOptions
     from milpscore.core.design import Design
     from milpscore.scorecard import SurvivalCard
 
@@ -23,11 +23,11 @@ DEFAULT_NAMES = "risk-score,slim,hinge"
 
 
 def survival_options(
-    card: CardOptions, data: DataOptions, further: Any = None, **refused: Any
+    card: CardOptions, data: ClassOptions, further: Any = None, **refused: Any
 ) -> CardOptions:
     """Return the options of a card, of a survival score where times are named."""
-    if card.name != "ordinal":
-        _refuse_levels(data, "add --formulation ordinal")
+    if card.name != "ordinal" and (data.levels is not None or data.cost != "absolute"):
+        raise OptionError("--levels and --cost are of ordered classes: add --formulation ordinal")
     if data.time is None:
         if data.entry or further:
             raise OptionError("--entry and --at belong to --time")
@@ -42,15 +42,8 @@ def survival_options(
     return replace(card, formulation="survival-score")
 
 
-def _refuse_levels(data: DataOptions, advice: str) -> None:
-    """Refuse options of ordered classes where nothing reads them."""
-    if data.levels is not None or data.cost != "absolute":
-        raise OptionError(f"--levels and --cost are of ordered classes: {advice}")
-
-
 def timed_names(formulations: str, data: DataOptions) -> list[str]:
     """Return the names of formulations to compare: of times the survival score."""
-    _refuse_levels(data, "'milpscore fit --formulation ordinal' takes these")
     if data.time is not None and formulations == DEFAULT_NAMES:
         return [SURVIVAL]
     names = [card_name(name.strip()) for name in formulations.split(",") if name.strip()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from milpscore.core.design import FloatArray, IntArray, as_fraction, plain_label
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
+from milpscore.core.statement import Statement
 from milpscore.core.writing import printable
 from milpscore.data.ordinal import OrdinalDesign, thresholds_of
 from milpscore.scorecard._card import Names, Scorecard, Unseen
@@ -240,19 +241,8 @@ def ordinal_card(program: Program, result: Result, title: str = "Scorecard") -> 
         raise NotApplicableError(f"{program.formulation} has no ordered classes: see `ordinal`")
     if found is None:
         raise NotApplicableError(f"the result has no card to show: {result.message}")
-    base, own = design.base, design.features
-    limit = statement.max_terms
-    shown = replace(
-        statement, design=base, coef_min=statement.coef_min[:own],
-        coef_max=statement.coef_max[:own],
-        max_terms=None if limit is None else limit - design.gaps,
-    )  # fmt: skip
-    first = Card(found.coefficients[:own], found.intercept)
-    gaps = found.coefficients[own:].tolist()
-    card = with_least_zero(Scorecard.from_card(first, base, title=title), shown)
-    shift = card.threshold - found.threshold
-    thresholds = tuple(T + shift for T in thresholds_of(design, found.threshold, gaps))
-    made = OrdinalCard(card, design.levels, thresholds)
+    made, shown = _without_gaps(statement, found, title)
+    card, base = made.card, design.base
     groups = made.groups(card.score_design(base.X))
     counted, off = base.weight > 0, np.abs(groups - design.codes)
     observed = np.zeros((len(design.levels),) * 2, dtype=np.int64)
@@ -271,3 +261,25 @@ def ordinal_card(program: Program, result: Result, title: str = "Scorecard") -> 
         made, card=replace(card, certificate=certificate),
         observed=tuple(map(tuple, observed.tolist())),
     )  # fmt: skip
+
+
+def shown_levels(statement: Statement, card: Card) -> OrdinalCard:
+    """A card of a statement of ordered classes: points from 0, and the total of each class."""
+    return _without_gaps(statement, card, "Scorecard")[0]
+
+
+def _without_gaps(statement: Statement, found: Card, title: str) -> tuple[OrdinalCard, Statement]:
+    """The card with its gaps as thresholds, and the statement without them."""
+    design = cast(OrdinalDesign, statement.design)
+    base, own, limit = design.base, design.features, statement.max_terms
+    shown = replace(
+        statement, design=base, coef_min=statement.coef_min[:own],
+        coef_max=statement.coef_max[:own],
+        max_terms=None if limit is None else limit - design.gaps,
+    )  # fmt: skip
+    first = Card(found.coefficients[:own], found.intercept)
+    gaps = found.coefficients[own:].tolist()
+    card = with_least_zero(Scorecard.from_card(first, base, title=title), shown)
+    shift = card.threshold - found.threshold
+    thresholds = tuple(T + shift for T in thresholds_of(design, found.threshold, gaps))
+    return OrdinalCard(card, design.levels, thresholds), shown

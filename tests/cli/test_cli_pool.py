@@ -67,6 +67,23 @@ def test_a_pool_of_the_largest_auc_has_gaps_between_groups(data: Path) -> None:
     assert "and for slim: auc has none" in refused.stderr
 
 
+def test_cards_of_ordered_classes_say_the_totals_of_each_class(data: Path) -> None:
+    frame = pd.read_csv(data)
+    totals = frame.drop(columns="ill").to_numpy()[:, -2:].sum(axis=1)
+    three = np.digitize(totals, np.quantile(totals, [0.4, 0.8]))
+    frame.assign(ill=three).to_csv(data.parent / "three.csv", index=False)
+    given = data.parent / "three.csv", "--target", "ill", "--formulation", "ordinal"
+    for further in ((), ("--pareto",)):
+        done = run("pool", *given, "--max-terms", 2, *further)
+        assert done.exit_code == 0, done.output
+        assert "gap below" not in done.stdout
+        assert "positive from" not in done.stdout
+        # a card of at most two lines, and the totals of its three classes
+        best = next(line for line in done.stdout.splitlines() if "0: ≤" in line and "2: ≥" in line)
+        assert {*best.split()} & {"0", "1", "2"}
+        assert "1: " in best
+
+
 def test_a_person_reads_cards_and_ranges(data: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "pool.csv", tmp_path / "pool.png"
     done = run("pool", data, "--target", "ill", "--max-terms", 2, "--epsilon", 0.4,

@@ -136,9 +136,10 @@ def test_bad_times_are_named_by_their_lines(table, tmp_path, column, value, word
 def test_polish_alone_and_levels_to_compare_are_refused(table):
     done = run("fit", table, "--target", "died", "--polish")
     assert "--polish improves the card of --heuristic" in done.stderr
-    done = run("compare", table, "--target", "died", "--levels", "0,1")
-    assert done.exit_code == 2
-    assert "'milpscore fit --formulation ordinal' takes these" in done.stderr
+    for command in ("compare", "counts"):
+        done = run(command, table, "--target", "died", "--levels", "0,1")
+        assert done.exit_code == 2
+        assert "No such option: --levels" in done.stderr
 
 
 def test_an_entry_that_is_no_column_is_refused(table):
