@@ -204,8 +204,9 @@ def _record(program: Program, result: Result, design: Design, own: Design) -> di
     assert result.card is not None
     caveats = ["for all sites together, each with an intercept of its own", result.caveat]
     return {
-        **result.summary(), "loss_name": "logistic", "rarer_rows": rarer_rows(design),
-        "n_rows": int(own.rows[own.weight > 0].sum()),
+        # each site's card is a risk score: that they were solved as one of times is how, not what
+        **result.summary(), "formulation": "risk_score", "loss_name": "logistic",
+        "rarer_rows": rarer_rows(design), "n_rows": int(own.rows[own.weight > 0].sum()),
         "lines": int(np.count_nonzero(result.card.coefficients)),
         "allowed": allowed_cards(program.statement, result.card.scale, result.dual_bound),
         "caveat": ", ".join(filter(None, caveats)),

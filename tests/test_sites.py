@@ -68,6 +68,7 @@ def test_no_card_with_intercepts_of_its_own_loses_less(seed: int) -> None:
 def test_its_certificate_is_proved() -> None:
     design, by = _rows(0)
     made = fit_by_site(design, by, max_terms=2, coef_min=-2, coef_max=2)
+    assert "Formulation: risk_score." in made.to_text()
     proof = certify(made.program, made.result, progress=False)
     assert proof.evidence["kind"] == "leaves"
     assert verify_certificate(proof, made.program.statement.design).proved

@@ -55,8 +55,8 @@ def counts_command(
 
     The file holds each pattern of columns with its class, its number of rows
     and their weight, and no row of the table. Sites that count by the same
-    cuts can pool their files: 'milpscore fit ours.json --sites theirs.json'
-    makes the card, bound and certificate that all their rows would.
+    cuts can pool their files: 'milpscore fit ours.json --target ill --sites
+    theirs.json' makes the card, bound and certificate that all their rows would.
     """
     if out is None:
         raise OptionError("say by --out where the counts are to be written")
