@@ -741,10 +741,12 @@ def batch(rng: Random, counts: Counts, draws: int = DRAWS) -> Iterator[Wrong]:
             return
         status, parts = desk.answer(text, base.table)
         counts.answers[f"{'package' if packaged else 'base'} {status}"] += 1
-        # beside totals of 1e15 a point's doubles are too coarse for a proof, and so are the
-        # multipliers that have no upper end
+        # beside totals of 1e15 a point's doubles are too coarse for a proof, and so are multipliers
+        # that have no upper end, or of which one row has to level all others
         coarse = "9007199" in base.table.decode()
-        endless = coarse and base.content["cards"]["loss"].startswith("squared")
+        cards = base.content["cards"]
+        free = len({*cards["scale"]}) > 1
+        endless = coarse and (free or cards["loss"].startswith("squared"))
         due = packaged is None and not coarse
         if (status == "refused" and leaves and not endless) or (due and status != "accepted"):
             yield Wrong("a true certificate not accepted", f"{parts}\n{script(text, base.table)}")
