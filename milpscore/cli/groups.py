@@ -519,6 +519,22 @@ class DataOptions(TableOptions):
         """Refuse missing values in raw columns: none of them says so."""
         return self.missing or "error"
 
+    def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
+        """The default way with what was asked for; as without it where columns stay raw."""
+        from milpscore.data.cut_points import Cutting
+
+        if self.raw:
+            if self.bins is not None:
+                raise OptionError("--raw leaves numbers uncut: leave out --bins, or --raw")
+            return super().cutting(cuts)
+        asked: dict[str, Any] = {
+            "n_bins": self.bins,
+            "encoding": self.encoding,
+            "missing": self.missing,
+        }
+        asked = {k: v for k, v in asked.items() if v is not None}
+        return Cutting(thresholds=cuts, **{**default, **asked})
+
 
 @dataclass(frozen=True)
 class ClassOptions(DataOptions):
@@ -554,22 +570,6 @@ class ClassOptions(DataOptions):
         made = make_design if cutting is None else cutting.design
         base = made(X, codes > 0, sample_weight=given["sample_weight"])
         return by_boundaries(base, codes, levels, self.cost, self.class_weight)
-
-    def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
-        """The default way with what was asked for; as without it where columns stay raw."""
-        from milpscore.data.cut_points import Cutting
-
-        if self.raw:
-            if self.bins is not None:
-                raise OptionError("--raw leaves numbers uncut: leave out --bins, or --raw")
-            return super().cutting(cuts)
-        asked: dict[str, Any] = {
-            "n_bins": self.bins,
-            "encoding": self.encoding,
-            "missing": self.missing,
-        }
-        asked = {k: v for k, v in asked.items() if v is not None}
-        return Cutting(thresholds=cuts, **{**default, **asked})
 
 
 # ---------------------------------------------------------------- the card

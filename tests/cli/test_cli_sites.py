@@ -173,6 +173,13 @@ def test_counts_are_described_in_json(sites: Path, tmp_path: Path) -> None:
     assert said == {**about, "withheld": int((rows < 5).sum())}
 
 
+def test_numbers_are_counted_as_fit_cuts_them(sites: Path, tmp_path: Path) -> None:
+    words = ("counts", sites / "all.csv", "--target", "ill", "--out", tmp_path / "cut.json")
+    assert run(*words).exit_code == 0
+    assert "numeric" not in {column.kind for column in read_counts(tmp_path / "cut.json").columns}
+    assert "--raw leaves numbers uncut" in run(*words, "--raw", "--bins", 3).stderr
+
+
 def test_a_site_without_any_positive_is_counted_like_another(sites: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(sites / "s1.csv")
     parts = [tmp_path / "none.json", tmp_path / "all.json"]
