@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray
-from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.core.errors import DataError, OptionError, listing, near_matches, places
 from milpscore.data.cells import (
     Writing,
     are_codes,
@@ -458,20 +458,20 @@ def refuse_lines(
     source: Source, column: pd.Series[Any], bad: pd.Series[Any], what: str, encoding: str,
     why: str = "",
 ) -> None:  # fmt: skip
-    """Refuse a column with bad rows, counted as the lines of the file; ``why`` is said of these."""
+    """Refuse a column with bad rows, named by lines of the file; ``why`` is said of these."""
     rows = np.flatnonzero(bad.to_numpy())
     if not rows.size:
         return
     first = column.iloc[rows[0]]
     what += "" if pd.isna(first) else f", as {first}"
-    unnumbered = not isinstance(source, str | PathLike) or is_file(source)
-    unnumbered = unnumbered or Path(source).suffix in PACKED
-    where = "row" if unnumbered else "line of the file"
-    places = (rows + 1).tolist() if unnumbered else _file_lines(source, rows, encoding)
-    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
+    if not isinstance(source, str | PathLike):
+        where = places(rows.tolist())
+    elif is_file(source) or Path(source).suffix in PACKED:  # no lines that an editor counts
+        where = f"row(s) {listing((rows + 1).tolist())} (counted from 1)"
+    else:
+        where = f"line of the file {listing(_file_lines(source, rows, encoding))}"
     raise DataError(
-        f"column {column.name!r} has {rows.size} {what}, in {where}"
-        f" {', '.join(map(str, places[:5]))}{more}: fill in, or drop these rows."
+        f"column {column.name!r} has {rows.size} {what}, in {where}: fill in, or drop these rows."
         + (f" The file has {why}" if why else "")
     )
 

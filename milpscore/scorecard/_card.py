@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Column, Design, FloatArray, IntArray, as_fraction, plain_label
-from milpscore.core.errors import DataError, NotApplicableError, listing, near_matches
+from milpscore.core.errors import DataError, NotApplicableError, listing, near_matches, places
 from milpscore.core.writing import write_text
 from milpscore.scorecard import rendering
 
@@ -337,9 +337,9 @@ class Scorecard:
         flags = [k for k, j in enumerate(positions) if j in self.flags]
         odd = ~np.isin(values[:, flags], (0.0, 1.0))
         if odd.any() and unseen == "error":
-            row, k = np.argwhere(odd)[0]
+            row, k = np.argwhere(odd)[0].tolist()
             raise DataError(
-                f"{used[flags[k]].name!r} is {values[row, flags[k]]:g} in row {row + 1}, and the "
+                f"{used[flags[k]].name!r} is {values[row, flags[k]]:g} in {places([row])}, and the "
                 "card knows it as 0 or 1: mend the value, or learn the card on data that have it"
             )
         values[:, flags] = np.where(odd, np.nan, values[:, flags])

@@ -251,5 +251,8 @@ def test_missing_labels_and_weights_are_counted_as_lines(tmp_path: Path) -> None
     path.write_text(path.read_text().rstrip() + "1\n")
     with pytest.raises(DataError, match=r"'w' has 2 value.* line of the file 5, 6:"):
         read_table(path, "y", weights="w")
-    with pytest.raises(DataError, match=r"'y' has 1 missing label.*row 2:"):
-        read_table(pd.DataFrame({"a": [1, 2], "y": [1, None]}), "y")
+    with pytest.raises(DataError, match=r"'y' has 1 missing label.*row\(s\) 1 \(counted from 0\):"):
+        read_table(frame := pd.DataFrame({"a": [1, 2], "y": [1, None]}), "y")
+    frame.to_csv(tmp_path / "data.csv.gz", index=False)
+    with pytest.raises(DataError, match=r"'y' has 1 missing label.*row\(s\) 2 \(counted from 1\):"):
+        read_table(tmp_path / "data.csv.gz", "y")

@@ -190,7 +190,7 @@ def test_a_column_of_zeros_and_ones_is_no_measurement() -> None:
     shown = [row.condition for rows in card.rows for row in rows]
     assert shown == ["= 1", "yes", "per unit"]
     odd = pd.DataFrame({"smoker": [0, 2], "age >= 40": [1, 1], "weight": [1, 1]})
-    with pytest.raises(DataError, match="'smoker' is 2 in row 2"):
+    with pytest.raises(DataError, match=r"'smoker' is 2 in row\(s\) 1 \(counted from 0\)"):
         card.score(odd)
     assert card.score(odd, unseen="zero").tolist() == [4, 4]
 
