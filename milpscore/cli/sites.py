@@ -142,11 +142,14 @@ def design_like(
 
     from milpscore.data import apply_columns, make_design
     from milpscore.data.binner import timed_rows
+    from milpscore.data.cells import unitless
 
     X, y, _, given = data.read(rows=True, ordered=True, missing="bin")
     if y is None:
         raise OptionError(f"{option} takes tables that fit into memory")
     values = apply_columns(other.columns, X)  # a value that the columns lack is an error
+    for text in unitless(other.columns, X):
+        say(f"Warning: {text}")
     weight, made = given["sample_weight"], {"columns": other.columns, "blocks": other.blocks}
     if data.time is not None:
         return timed_rows(values, y, None, weight, **made)

@@ -19,6 +19,7 @@ from milpscore.core.errors import (
     NotApplicableError,
     OptionError,
     is_whole,
+    listing,
     optional,
 )
 from milpscore.core.reading import parsed, text_of, typed
@@ -238,8 +239,9 @@ def _joined(paths: Sequence[str | Path], withheld: Filling) -> tuple[Any, ...]:
         for what in ("columns", "blocks", "classes", "target"):
             if getattr(site, what) != getattr(first, what):
                 raise DataError(
-                    f"{path} has other {what} than {paths[0]}: count by the same cuts, and keep "
-                    "columns that are constant at a site"
+                    f"{path} has other {what} than {paths[0]}{_unlike(site, first)}: count by the "
+                    "same cuts, of numbers in the same unit, and keep columns that are constant at "
+                    "a site"
                 )
     X = np.concatenate([np.array(site.patterns, dtype=np.float64) for site in sites])
     y, counts, weight = (
@@ -256,6 +258,20 @@ def _joined(paths: Sequence[str | Path], withheld: Filling) -> tuple[Any, ...]:
         counts = np.where(least < counts, np.ceil(filled), counts)
     site = np.repeat(np.arange(len(sites)), [len(each.y) for each in sites])
     return X, y, weight.astype(np.float64), counts.astype(np.float64), first, site
+
+
+def _unlike(site: Any, first: Any) -> str:
+    """Return the features, with their units, that one of two sites alone has; for messages."""
+    own, others = (
+        {
+            f"{c.feature} [{c.cells.unit}]" if c.cells and c.cells.unit else c.feature
+            for c in columns
+        }
+        for columns in (site.columns, first.columns)
+    )
+    sides = {"the former": own - others, "the latter": others - own}
+    said = [f"{side} alone {listing(sorted(names))}" for side, names in sides.items() if names]
+    return f" ({', '.join(said)})" if said else ""
 
 
 class CountsHead(NamedTuple):

@@ -212,3 +212,22 @@ def test_no_time_gives_sites_a_card_without_points(sites: Path) -> None:
     assert found.exit_code == 0, found.output
     assert "claim: feasible" in found.output.lower()
     assert "sex" not in found.output.lower()
+
+
+def test_numbers_with_and_without_a_unit_are_not_pooled_in_silence(
+    sites: Path, tmp_path: Path
+) -> None:
+    table = pd.read_csv(sites / "s0.csv")
+    table.assign(Age=table["Age"].astype(str) + " years").to_csv(tmp_path / "u0.csv", index=False)
+    count = ("counts", tmp_path / "u0.csv", "--target", "ill", "--out", tmp_path / "u0.json")
+    assert run(*count, "--thresholds", sites / "cuts.json").exit_code == 0
+    done = " ".join(run("sites", sites / "s1.json", tmp_path / "u0.json").stderr.split())
+    assert "the former alone 'Age [years]', the latter alone 'Age'" in done
+    assert "in the same unit" in done
+    like = ("--target", "ill", "--like", tmp_path / "u0.json", "--out", tmp_path / "u1.json")
+    done = run("counts", sites / "s1.csv", *like)
+    assert done.exit_code == 0
+    assert (
+        "Warning: the numbers of 'Age' have no unit, and are read as if in 'years'" in done.stderr
+    )
+    assert "Warning" not in run("counts", tmp_path / "u0.csv", *like).stderr
