@@ -24,12 +24,7 @@ import typer
 
 from milpscore.cli.common import lasting, names_of, require_columns, require_outputs, spelt
 from milpscore.core.errors import DataError, OptionError, SizeError
-from milpscore.formulations import (
-    FORMULATIONS,
-    SURVIVAL_FORMULATIONS,
-    card_builder,
-    card_name,
-)
+from milpscore.formulations import FORMULATIONS, SURVIVAL_FORMULATIONS, card_builder, card_name
 from milpscore.solvers.options import Options, require_solver
 
 if TYPE_CHECKING:
@@ -214,9 +209,7 @@ class ColumnOptions:
         DATA, "Column with the two labels.", metavar="COL", show_default=False, default=...
     )
     positive: str | None = option(
-        DATA,
-        "Label to score; by default 1, True or yes, or the rarer of the two.",
-        metavar="VALUE",
+        DATA, "Label to score; by default 1, True or yes, or the rarer of the two.", metavar="VALUE"
     )
     bins: int | None = option(
         DATA,
@@ -232,8 +225,7 @@ class ColumnOptions:
         metavar="FILE",
     )
     encoding: Literal["onehot", "cumulative"] | None = option(
-        DATA,
-        "A column 'Age >= 40' for each cut (cumulative), or one for each bin (onehot).",
+        DATA, "A column 'Age >= 40' for each cut (cumulative), or one for each bin (onehot)."
     )
     missing: Literal["error", "bin"] | None = option(
         DATA, "Refuse missing values, or give them a column of their own; the latter but for --raw."
@@ -527,11 +519,7 @@ class DataOptions(TableOptions):
             if self.bins is not None:
                 raise OptionError("--raw leaves numbers uncut: leave out --bins, or --raw")
             return super().cutting(cuts)
-        asked: dict[str, Any] = {
-            "n_bins": self.bins,
-            "encoding": self.encoding,
-            "missing": self.missing,
-        }
+        asked: Any = {"n_bins": self.bins, "encoding": self.encoding, "missing": self.missing}
         asked = {k: v for k, v in asked.items() if v is not None}
         return Cutting(thresholds=cuts, **{**default, **asked})
 
