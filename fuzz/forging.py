@@ -744,9 +744,9 @@ def batch(rng: Random, counts: Counts, draws: int = DRAWS) -> Iterator[Wrong]:
         # beside totals of 1e15 a point's doubles are too coarse for a proof, and so are multipliers
         # that have no upper end, or of which one row has to level all others
         coarse = "9007199" in base.table.decode()
-        cards = base.content["cards"]
-        free = len({*cards["scale"]}) > 1
-        endless = coarse and (free or cards["loss"].startswith("squared"))
+        unlevel = any("a multiplier lies outside the range" in part for part in parts)
+        squared = base.content["cards"]["loss"].startswith("squared")
+        endless = coarse and (unlevel or squared)
         due = packaged is None and not coarse
         if (status == "refused" and leaves and not endless) or (due and status != "accepted"):
             yield Wrong("a true certificate not accepted", f"{parts}\n{script(text, base.table)}")
