@@ -14,7 +14,6 @@ from milpscore.cli.groups import (
     OUTPUT,
     TIME_LIMIT,
     CardOptions,
-    ClassOptions,
     DataOptions,
     LimitOptions,
     QuietOption,
@@ -42,7 +41,7 @@ _OWN = {"--port": 1, "--no-browser": 0, "--time-limit": 1, "--node-limit": 1, "-
 )
 def studio_command(
     *,
-    data: ClassOptions,
+    data: DataOptions,
     card: CardOptions,
     limits: LimitOptions,
     output: QuietOption,

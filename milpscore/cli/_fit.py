@@ -396,7 +396,7 @@ def _as_report(
     card = made.card if isinstance(made, OrdinalCard | SurvivalCard) else made
     counted = int(design.rows[design.weight > 0].sum())
     errors = None if card is None else card.certificate.get("errors")
-    shown = ("coefficients", "intercept", "threshold", "terms", "bins")
+    shown = ("coefficients", "intercept", "base_points", "threshold", "terms", "bins")
     timed = ("build_seconds", "load_seconds", "solve_seconds")
     return {
         **result.summary(),

@@ -545,6 +545,10 @@ class ClassOptions(DataOptions):
     ) -> Design:
         """The design of the whole table; of ordered classes by their boundaries."""
         if formulation != ORDERED:
+            if self.levels is not None or self.cost != "absolute":
+                raise OptionError(
+                    "--levels and --cost are of ordered classes: add --formulation ordinal"
+                )
             return super().design(formulation, table, rows, times=times)
         from milpscore.data import make_design
         from milpscore.data.ordinal import by_boundaries, ordered_codes

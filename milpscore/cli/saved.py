@@ -366,6 +366,8 @@ def update_command(
         known["positive"] = positive
     else:  # the update itself holds the labels against the card's
         known["levels"] = loaded.classes
+    if any(column.kind == "missing" for column in loaded.columns):
+        known["missing"] = "bin"
     X, y, weights = table_again(
         known, data, target, loaded, missing=known.get("missing", "error"),
         memory_limit=written.reading_memory,

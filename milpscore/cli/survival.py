@@ -13,7 +13,7 @@ from milpscore.formulations import card_name
 if TYPE_CHECKING:
     import pandas as pd
 
-    from milpscore.cli.groups import CardOptions, ClassOptions, DataOptions
+    from milpscore.cli.groups import CardOptions, DataOptions
     from milpscore.core.design import Design
     from milpscore.scorecard import SurvivalCard
 
@@ -23,11 +23,9 @@ DEFAULT_NAMES = "risk-score,slim,hinge"
 
 
 def survival_options(
-    card: CardOptions, data: ClassOptions, further: Any = None, **refused: Any
+    card: CardOptions, data: DataOptions, further: Any = None, **refused: Any
 ) -> CardOptions:
     """Return the options of a card, of a survival score where times are named."""
-    if card.name != "ordinal" and (data.levels is not None or data.cost != "absolute"):
-        raise OptionError("--levels and --cost are of ordered classes: add --formulation ordinal")
     if data.time is None:
         if data.entry or further:
             raise OptionError("--entry and --at belong to --time")

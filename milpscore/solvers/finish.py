@@ -185,6 +185,12 @@ def _of_card(
         "what the cards lose overflows: bring columns nearer to 1, or intercept_bounds nearer to 0"
     )
     refused += [far] * math.isinf(figures.objective)
+    ended = outcome.termination is Termination.COMPLETED and claim is not Claim.OPTIMAL
+    if ended and program.takes_tangents and common["solver"] == "highs":
+        refused.append(
+            "HiGHS sees the loss by the model's tangents alone and is through with these: the "
+            "solvers tree and outer_approximation bound the loss itself"
+        )
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
         claim=claim,

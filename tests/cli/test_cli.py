@@ -123,6 +123,18 @@ def test_fit_prints_one_json_object_for_every_formulation(data: Path, formulatio
     assert (report["decision"]["by"] == "the fit") == (report["intercept"] == -report["threshold"])
 
 
+def test_json_says_what_the_threshold_is_compared_with(tmp_path: Path) -> None:
+    level = np.arange(120) % 12
+    ill = np.where((level < 5) ^ (np.arange(120) % 9 == 0), "yes", "no")
+    pd.DataFrame({"level": level, "ill": ill}).to_csv(path := tmp_path / "falling.csv", index=False)
+    report = fit(path, "--encoding", "cumulative", "--max-terms", 2, "--positive", "yes")
+    cuts = {name: float(name.split(">= ")[1]) for name in report["coefficients"]}
+    totals = sum(w * (level >= cuts[name]) for name, w in report["coefficients"].items())
+    assert sum(report["base_points"].values()) > 0  # what falls is printed from 0
+    answered = totals + sum(report["base_points"].values()) >= report["threshold"]
+    assert int((answered != (ill == "yes")).sum()) == report["errors"]
+
+
 def test_slim_report_agrees_with_its_definition(data: Path) -> None:
     asked = ("--max-terms", 2, "--set", "l0_penalty=0.01", "--coef-min", -3)
     report = fit(data, *RAW_SLIM, *asked)

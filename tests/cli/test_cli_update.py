@@ -65,6 +65,20 @@ def test_labels_that_the_card_does_not_answer_are_refused(files, tmp_path):
     assert "positive" not in done.stderr
 
 
+def test_a_card_with_a_line_for_missing_values_is_updated(files, tmp_path):
+    _, new = files
+    frame = pd.read_csv(new)
+    frame["days"] = np.where(frame["pain"] > 0, np.nan, np.arange(len(frame)) % 9)
+    frame.to_csv(table := tmp_path / "holes.csv", index=False)
+    card, proof = tmp_path / "card.json", tmp_path / "proof.json"
+    given = "--features", "days,shock", "--max-terms", 2, "--no-check", "--out", card
+    assert run("fit", table, "--target", "ill", *given).exit_code == 0
+    assert "days missing" in card.read_text()
+    done = run("update", card, table, "--target", "ill", "--changes", 1, "--certificate", proof)
+    assert done.exit_code == 0, done.output
+    assert run("verify", proof, table).exit_code == 0
+
+
 def test_a_card_is_updated_and_read_again(files, tmp_path):
     card, new = files
     done = run(
