@@ -33,14 +33,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Termination, TracePoint
-from milpscore.formulations import (
-    FORMULATIONS,
-    convex_rounding,
-    fused_lasso,
-    hinge,
-    risk_score,
-    slim,
-)
+from milpscore.formulations import FORMULATIONS, convex_rounding, fused_lasso, hinge, slim
 from milpscore.search import start_card
 from milpscore.solvers import Outcome, Session, load, solve
 from milpscore.solvers.running import highs_of, run_here, self_test, set_option
@@ -50,14 +43,6 @@ TESTS = Path(__file__).parents[1]
 
 
 # ------------------------------------------------------------------ the self-test
-
-
-def test_highs_says_that_it_bounds_tangents_alone() -> None:
-    program = risk_score(noisy(), max_terms=2)
-    result = solve(program, "highs")
-    assert result.claim is Claim.FEASIBLE
-    assert "by the model's tangents alone" in result.message
-    assert "tangents" not in solve(program, "tree").message
 
 
 def test_the_installed_solver_passes() -> None:

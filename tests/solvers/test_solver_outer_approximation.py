@@ -438,3 +438,11 @@ def test_tangents_without_a_card_prove_nothing() -> None:
     if result.card is None:
         assert result.termination is Termination.INACCURATE
         assert "none is ruled out" in result.message
+
+
+def test_highs_says_that_it_bounds_tangents_alone() -> None:
+    program = risk_score(noisy(), max_terms=2)
+    result = solve(program, "highs")
+    assert result.claim is Claim.FEASIBLE
+    assert "by the model's tangents alone" in result.message
+    assert "tangents" not in solve(program, NAME).message
